@@ -149,11 +149,13 @@ def browser(session: nox.Session) -> None:
     """Test the built site in a real browser, and its book; run docs first."""
     if not Path("docs/_build/html/index.html").exists():
         session.error("docs/_build/html contains no site; build it first: nox -s docs")
-    # The same browser without windows, with which the tests take a sixth less time, or a whole one.
+    # Without windows Chromium takes a sixth less time; a whole one does as well.
     browsers = ("chromium-headless-shell", "chromium", "google-chrome")
     chromium = next(filter(None, map(shutil.which, browsers)), None)
     if chromium is None:
-        session.error("chromium is not installed; install it first: sudo apt-get install chromium")
+        session.error(
+            "no Chromium; install one first: sudo apt-get install chromium-headless-shell"
+        )
     if shutil.which("java") is None:
         session.error("java is not installed; install it first: sudo apt-get install default-jre")
     install(session, "browser")

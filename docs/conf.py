@@ -135,7 +135,7 @@ intersphinx_mapping = {
     "tokenizers": ("https://huggingface.co/docs/tokenizers", "inventories/tokenizers.txt"),
 }
 
-# It is asked for at each citation, and what is not registered is looked for in all packages.
+# Each citation asks for it, and pybtex looks through all packages for what is not registered.
 register_plugin("pybtex.backends", "plaintext", Backend, force=True)
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "plain"

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from html import escape, unescape
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -95,7 +96,9 @@ class Page:
         self.app, self.name = app, name
         # Code has two thirds of a page's elements, and nothing to mend but its links.
         self.code = [LINK.sub(self.link_in_code, code) for code in CODE.findall(body)]
-        self.tree = BeautifulSoup(CODE.sub("<pre></pre>", body), "html.parser")
+        places = count()
+        body = CODE.sub(lambda _: f"<pre>{next(places)}</pre>", body)
+        self.tree = BeautifulSoup(body, "html.parser")
 
     def write(self) -> str:
         self.mend_paragraphs()
@@ -116,8 +119,8 @@ class Page:
             part["xmlns"] = NAMESPACES[part.name]
             if "viewbox" in part.attrs:  # HTML knows no capitals
                 part["viewBox"] = part.attrs.pop("viewbox")
-        code = iter(self.code)
-        return re.sub("<pre></pre>", lambda _: next(code), COLOUR.sub(r"\1", str(self.tree)))
+        body = COLOUR.sub(r"\1", str(self.tree))
+        return re.sub(r"<pre>(\d+)</pre>", lambda place: self.code[int(place[1])], body)
 
     def give_size(self, picture: Tag) -> None:
         """Show a picture, which has the pixels of a fine screen, as wide as it was drawn."""

@@ -33,15 +33,14 @@ def execute(cache_folder: Path, pages: list[Path], timeout: int) -> None:
             with suppress(KeyError):
                 cache.match_cache_notebook(found.nb)
                 continue
-            with alone:
-                # Where a process writes a line in two pieces, myst-nb would make it two lines.
-                done = single_nb_execution(
-                    found.nb, str(page.parent), timeout, allow_errors=False, coalesce_streams=True
-                )
-            if not done.err:
-                bundle = create_cache_bundle(found, None, None, done.time, None)
-                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-                logger.info("executed %s in %.1f s", page.name, done.time)
+            # Where a process writes a line in two pieces, myst-nb would make it two lines.
+            settings = {"allow_errors": False, "coalesce_streams": True}
+            with alone, suppress(Exception):  # such as that of a kernel that dies
+                done = single_nb_execution(found.nb, str(page.parent), timeout, **settings)
+                if not done.err:
+                    bundle = create_cache_bundle(found, None, None, done.time, None)
+                    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+                    logger.info("executed %s in %.1f s", page.name, done.time)
 
 
 def begin(app: Sphinx) -> None:

@@ -1,13 +1,17 @@
 """Start the kernel of each page as a copy of a process that has imported torch and matplotlib.
 
-Importing them takes a new process three quarters of the time of a short page. The copies share
-nothing but what was imported. Where Python knows no such copies (Windows), kernels start as ever.
+Importing them takes longer than all else that a short page does. The copies share nothing but what
+was imported. Elsewhere than on Linux kernels start as ever: Windows knows no such
+copies, and on macOS some libraries do not bear to be copied.
 """
 
+import atexit
 import os
 import signal
+import sys
 from importlib.metadata import EntryPoint
-from multiprocessing import get_all_start_methods, get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any
 
 import matplotlib
@@ -15,17 +19,27 @@ from ipykernel.kernelapp import IPKernelApp
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 from sphinx.application import Sphinx
 
-IMPORTED = ["torch", "matplotlib.pyplot", "ipykernel.ipkernel", "ipykernel.kernelapp"]
+IMPORTED = ["__main__", "torch", "matplotlib.pyplot", "ipykernel.kernelapp"]
 
 
 def run(options: list[str], cwd: str, env: dict[str, str]) -> None:
     """Run a kernel in this process, as ``python -m ipykernel_launcher`` would."""
+    os.setsid()  # a signal for the kernel is one for what it started, too
+    Thread(target=end_with_the_build, daemon=True).start()
     os.environ.update(env)
     os.chdir(cwd)
-    # Not by matplotlib.use, which would import it before there is a page that it could draw on.
+    # matplotlib.use would import the backend at once, which needs a kernel that runs.
     matplotlib.rcParams["backend"] = "module://matplotlib_inline.backend_inline"
-    ends_with = f"--IPKernelApp.parent_handle={os.getppid()}"
-    IPKernelApp.launch_instance([*options, ends_with, "--log-level=ERROR"])
+    try:
+        IPKernelApp.launch_instance([*options, "--log-level=CRITICAL"])
+    finally:
+        atexit._run_exitfuncs()  # a copy would end without them, before Python 3.13
+
+
+def end_with_the_build() -> None:
+    if build := parent_process():
+        build.join()
+        os._exit(1)
 
 
 class Copy:
@@ -54,18 +68,20 @@ class Copy:
 
 
 class Copies(LocalProvisioner):
-    """Start kernels as copies."""
+    """Start kernels as copies, but in a process that Sphinx has forked, whose server it is not."""
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, Any]:
+        if parent_process():
+            return await super().launch_kernel(cmd, **options)
         folder = options.get("cwd") or os.getcwd()
         self.process = Copy(cmd[cmd.index("-f") :], folder, options["env"])
-        self.pid = self.process.pid
+        self.pid = self.pgid = self.process.pid
         return self.connection_info
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Let Jupyter start kernels so."""
-    if "forkserver" in get_all_start_methods():
+    if sys.platform == "linux":
         factory = KernelProvisionerFactory.instance()
         group = KernelProvisionerFactory.GROUP_NAME
         factory.provisioners["copies"] = EntryPoint("copies", f"{__name__}:Copies", group)

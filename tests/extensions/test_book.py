@@ -20,6 +20,7 @@ RAW = [
     "<script>alert(1)</script>",
     '<form class="answer" hidden><input></form>',
     "<noscript><p>Without a script.</p></noscript>",
+    '<div class="answer"><pre>not in the book</pre></div>',
     '<pre><a class="n" href="index.html">four</a> <a href="wheel.whl">five</a> &lt; \\1</pre>',
     'a<br>b<img alt="x > y" src="data:,"><a href="#page"\n   download>c</a><b>never closed',
 ]
@@ -58,6 +59,7 @@ def test_a_link_leads_into_the_book_or_to_the_site_or_nowhere(book):
 def test_code_is_as_it_was(book):
     _, page, _ = book
     assert "</a> &lt; \\1</pre>" in page
+    assert "not in the book" not in page
 
 
 def test_html_that_is_no_xml_is_mended(book):

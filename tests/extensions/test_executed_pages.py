@@ -44,11 +44,21 @@ def test_a_page_that_fails_is_the_end_of_the_build(site):
         site_of(site, "1 / 0").build()
 
 
-def test_a_page_is_executed_once(site, tmp_path, monkeypatch):
+def test_a_page_is_executed_once(site, monkeypatch):
     app = site_of(site, "6 * 7").build()
     monkeypatch.setattr(executed_pages, "single_nb_execution", Mock())
     executed_pages.execute(app.outdir.parent / ".jupyter_cache", [app.srcdir / "page.md"], 60)
     assert not executed_pages.single_nb_execution.called
+
+
+def test_a_kernel_that_dies_takes_no_other_page_with_it(tmp_path, monkeypatch):
+    pages = [tmp_path / "one.md", tmp_path / "two.md"]
+    for page in pages:
+        page.write_text(PAGE.format(code=f"print('{page.name}')"))
+    execution = Mock(side_effect=RuntimeError("Kernel died"))
+    monkeypatch.setattr(executed_pages, "single_nb_execution", execution)
+    executed_pages.execute(tmp_path / "cache", pages, 60)
+    assert execution.call_count == 2
 
 
 def test_a_line_that_is_written_in_pieces_stays_one_line(site):
