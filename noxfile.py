@@ -154,7 +154,7 @@ def browser(session: nox.Session) -> None:
     chromium = next(filter(None, map(shutil.which, browsers)), None)
     if chromium is None:
         session.error(
-            "no Chromium; install one first: sudo apt-get install chromium-headless-shell"
+            "no Chromium; install one: sudo apt-get install chromium-headless-shell"
         )
     if shutil.which("java") is None:
         session.error("java is not installed; install it first: sudo apt-get install default-jre")
