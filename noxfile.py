@@ -153,9 +153,7 @@ def browser(session: nox.Session) -> None:
     browsers = ("chromium-headless-shell", "chromium", "google-chrome")
     chromium = next(filter(None, map(shutil.which, browsers)), None)
     if chromium is None:
-        session.error(
-            "no Chromium; install one: sudo apt-get install chromium-headless-shell"
-        )
+        session.error("no Chromium; install one: sudo apt-get install chromium-headless-shell")
     if shutil.which("java") is None:
         session.error("java is not installed; install it first: sudo apt-get install default-jre")
     install(session, "browser")
