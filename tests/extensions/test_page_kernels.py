@@ -110,5 +110,5 @@ if __name__ == "__main__":
 """
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code]
-    build = subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
+    build = subprocess.run(command, env=env, capture_output=True, timeout=300, check=False)
     assert is_gone(int(build.stdout)), build.stderr
