@@ -149,7 +149,7 @@ def browser(session: nox.Session) -> None:
     """Test the built site in a real browser, and its book; run docs first."""
     if not Path("docs/_build/html/index.html").exists():
         session.error("docs/_build/html contains no site; build it first: nox -s docs")
-    # Without windows Chromium takes a sixth less time; a whole one does as well.
+    # The first draws no windows and saves a sixth of the time; the tests pass with any of them.
     browsers = ("chromium-headless-shell", "chromium", "google-chrome")
     chromium = next(filter(None, map(shutil.which, browsers)), None)
     if chromium is None:

@@ -1,7 +1,7 @@
 """Start the kernel of each page as a copy of a process that has imported torch and matplotlib.
 
 Importing them takes longer than all else that a short page does. The copies share nothing but what
-was imported. Elsewhere than on Linux kernels start as ever: Windows knows no such
+was imported. Elsewhere than on Linux kernels start as Jupyter starts them: Windows knows no such
 copies, and on macOS some libraries do not bear to be copied.
 """
 
@@ -24,7 +24,7 @@ IMPORTED = ["__main__", "torch", "matplotlib.pyplot", "ipykernel.kernelapp"]
 
 def run(options: list[str], cwd: str, env: dict[str, str]) -> None:
     """Run a kernel in this process, as ``python -m ipykernel_launcher`` would."""
-    os.setsid()  # a signal for the kernel is one for what it started, too
+    os.setsid()  # Ctrl-C is for the build, and what ends a kernel is for all that it started
     Thread(target=end_with_the_build, daemon=True).start()
     os.environ.update(env)
     os.chdir(cwd)
@@ -80,7 +80,7 @@ class Copies(LocalProvisioner):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Let Jupyter start kernels so."""
+    """Make copies Jupyter's default way to start a kernel, where there are any."""
     if sys.platform == "linux":
         factory = KernelProvisionerFactory.instance()
         group = KernelProvisionerFactory.GROUP_NAME
