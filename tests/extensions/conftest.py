@@ -13,8 +13,10 @@ class Site(SphinxTestApp):
     """Sphinx's application for tests, which leaves nothing in docutils and reads what it wrote."""
 
     def build(self) -> "Site":
-        super().build()
-        self.cleanup()
+        try:
+            super().build()
+        finally:
+            self.cleanup()
         return self
 
     def page(self, name: str = "index") -> str:
@@ -46,7 +48,13 @@ def prepare(
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != content:
             path.write_text(content, encoding="utf-8")
-    settings = {"extensions": list(extensions), "html_theme": "basic", **settings}
+    settings = {
+        "extensions": list(extensions),
+        "html_theme": "basic",
+        # Sphinx's own value is one dictionary, in which the extensions of all sites would add up.
+        "source_suffix": {".rst": "restructuredtext"},
+        **settings,
+    }
     return Site(builder, srcdir=source, confoverrides=settings, tags=tags)
 
 

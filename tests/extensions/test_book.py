@@ -113,7 +113,6 @@ def test_a_site_whose_book_fails_is_not_built(site):
     app = site(text, "book", pages={"conf.py": CONF}, tags=("book",))
     with pytest.raises(ExtensionError, match="the book was not written"):
         app.build()
-    app.cleanup()
 
 
 CARD = '<div class="sd-card"><div class="sd-card-title">{}</div><p>Begin.</p>{}</div>'
