@@ -47,13 +47,17 @@ LESSON_1 = ["tensors", "attention", "dom", "map", *WHOLE, *WALK[1:]]
 LESSON_1 += ["lesson-numbers", "lesson-figures"]
 SCRIPTS = {
     "index": HOME,
-    "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "writer-lab", "lab"],
+    "playground": [*REVIEW, "map", *WHOLE],
+    "your_review": [*REVIEW, "map", "review-lab"],
+    "writer": [*REVIEW, "bench", "bench-state", "map", *WRITING, "writer-lab"],
     "gallery/core/plot_1_qkv_derivation": LESSON_1,
     "puzzles": ["tensors", "dom", "numbers", "puzzle-judge", "puzzle-maps", "puzzle"],
 }
 STYLES = {
     "index": ["lab", "workbench", "walk", "writer", "home"],
-    "playground": ["lab", "workbench", "writer"],
+    "playground": ["lab", "workbench"],
+    "your_review": ["lab"],
+    "writer": ["lab", "writer"],
     "gallery/core/plot_1_qkv_derivation": ["lab", "workbench", "walk", "lesson-figures"],
     "puzzles": ["lab", "workbench", "puzzle"],
 }

@@ -147,8 +147,8 @@ def visit(browser: Browser, left: dict[str, list[Visit]]) -> Iterator[Callable[.
 
 @pytest.fixture
 def lab(visit: Callable[..., Visit], http_root: str) -> Page:
-    """The page playground.html, its first model loaded."""
-    page = visit(http_root + "playground.html").page
+    """The page your_review.html, its first model loaded."""
+    page = visit(http_root + "your_review.html").page
     page.get_by_test_id("review-input").scroll_into_view_if_needed()
     page.get_by_test_id("token").first.wait_for()
     return page

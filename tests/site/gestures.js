@@ -190,7 +190,7 @@ const gestures = {
       [false, false, true], // training begins with a target
     );
   },
-  "playground.html: weights of all models are coloured on one scale, and no row of words is cut":
+  "your_review.html: weights of all models are coloured on one scale, and no row of words is cut":
     async () => {
       one("#review-lab").scrollIntoView();
       await until(() => all(".lab-model .lab-token").length > 75);
@@ -207,7 +207,7 @@ const gestures = {
       for (const [weight, share] of tokens)
         is(Math.abs(share - weight / most) < 0.006, true, weight);
     },
-  "playground.html: a word in a sentence stands in quotation marks": async () => {
+  "your_review.html: a word in a sentence stands in quotation marks": async () => {
     one("#review-lab").scrollIntoView();
     const readout = one("#review-lab [data-part=map-readout]");
     await until(() => /“[a-z]+” attends to “[a-z]+” with/.test(readout.textContent));
@@ -215,7 +215,7 @@ const gestures = {
     const notice = one("#review-lab [data-part=notice]");
     await until(() => notice.textContent === "The models do not know this word.");
   },
-  "playground.html: a seed that is none is refused, and the last one counts": async () => {
+  "writer.html: a seed that is none is refused, and the last one counts": async () => {
     one("#writer-lab").scrollIntoView();
     await until(() => !one("#writer-lab [data-part=shown]").hidden);
     const [seed, notice] = ["seed", "notice"].map((name) => one(`#writer-lab [data-part=${name}]`));

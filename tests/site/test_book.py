@@ -125,7 +125,7 @@ def test_nothing_in_the_book_needs_a_script(files, pages):
 def test_the_book_says_what_the_site_has_in_that_place(pages):
     for name, words in {
         "index.xhtml": "On the site you can type a film review here",
-        "playground.xhtml": "On the site you can type a review here",
+        "your_review.xhtml": "On the site you can type a review here",
         "gallery/core/plot_1_qkv_derivation.xhtml": "the site has a workbench",
         "gallery/deeper/plot_6_real_model.xhtml": "On the site, each of these maps can be opened.",
     }.items():

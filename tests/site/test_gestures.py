@@ -128,9 +128,9 @@ def test_a_link_shows_what_it_holds(visit, http_root, size):
 
 
 def test_the_address_of_the_state_keeps_the_place(visit, http_root):
-    page = open_bench(visit, http_root + "playground.html#your-own-review")
+    page = open_bench(visit, http_root + "playground.html#takeaways")
     page.evaluate("lab.workbench.bench.set({ at: 4 })")
-    page.wait_for_url("**#your-own-review&bench=1.*")
+    page.wait_for_url("**#takeaways&bench=1.*")
     changed, place = state(page), page.evaluate("scrollY")
     page.reload()
     page.locator("#workbench").wait_for()
@@ -141,7 +141,7 @@ def test_the_address_of_the_state_keeps_the_place(visit, http_root):
     page.wait_for_function("place => Math.abs(scrollY - place) < 50", arg=place)
     other = open_bench(visit, page.url)
     other.wait_for_function(
-        "Math.abs(document.querySelector('#your-own-review').getBoundingClientRect().top) < 80"
+        "Math.abs(document.querySelector('#takeaways').getBoundingClientRect().top) < 80"
     )
 
 
@@ -150,7 +150,7 @@ def test_what_was_typed_on_the_home_page_is_not_lost(visit, http_root):
     review = "A dull start, but a wonderful ending"
     page.get_by_test_id("review-input").fill(review)
     page.get_by_role("link", name="Compare three models").click()
-    page.wait_for_url("**/playground.html#your-own-review")
+    page.wait_for_url("**/your_review.html")
     expect(page.locator("#review-lab").get_by_test_id("review-input")).to_have_value(review)
     page.go_back()
     expect(page.get_by_test_id("review-input")).to_have_value(review)
@@ -196,11 +196,14 @@ def test_paper_keeps_the_colours_that_mean_something_and_nothing_else(visit, htt
     page = open_bench(visit, http_root + "playground.html", scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     look = "part => getComputedStyle(part).printColorAdjust"
-    for part in (cell(page, "map.0.0"), cell(page, "weight.0"), page.locator(".lab-scale").first):
+    for part in (cell(page, "map.0.0"), cell(page, "weight.0")):
         assert part.evaluate(look) == "exact"
     ink = cell(page, "query.0").evaluate("part => getComputedStyle(part).color")
     assert ink == "rgb(168, 62, 6)"  # as on a light page
     assert not page.locator("#workbench .lab-where").is_visible()
+    page = visit(http_root + "your_review.html").page
+    page.emulate_media(media="print")
+    assert page.locator(".lab-scale").first.evaluate(look) == "exact"
     expect(page.locator(".lab-verdict .lab-small").first).to_be_hidden()
 
 

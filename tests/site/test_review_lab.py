@@ -306,6 +306,17 @@ def test_what_the_models_cannot_read_gets_a_sentence_and_no_probability(lab):
         assert probability(lab) is not None
 
 
+def test_reset_brings_the_sample_back_and_forgets_what_was_typed(lab):
+    sample = hook(lab, "review-input").input_value()
+    hook(lab, "review-input").fill("wonderful")
+    hook(lab, "distractor").check()
+    for _ in range(2):
+        hook(lab, "reset").click()
+        expect(hook(lab, "review-input")).to_have_value(sample)
+        expect(hook(lab, "distractor")).not_to_be_checked()
+        lab.reload()
+
+
 def test_no_words_no_probability(lab):
     write(lab, "")
     expect(hook(lab, "notice")).to_have_text("There are no words yet.")
@@ -360,7 +371,7 @@ def test_a_key_press_makes_no_word_again_and_6000_words_leave_the_page_usable(la
     assert box.evaluate("box => box.scrollHeight > box.clientHeight")
 
 
-@pytest.mark.parametrize("address", ["playground.html", "index.html"])
+@pytest.mark.parametrize("address", ["your_review.html", "index.html"])
 def test_what_is_typed_is_only_ever_text(visit, http_root, address):
     seen = visit(http_root + address)
     page = seen.page
@@ -368,7 +379,7 @@ def test_what_is_typed_is_only_ever_text(visit, http_root, address):
     hook(page, "review-input").scroll_into_view_if_needed()
     hook(page, "review-input").fill(HOSTILE)
     hook(page, "token").first.wait_for()
-    if address == "playground.html":
+    if address == "your_review.html":
         hook(page, "distractor").check()
         hook(page, "distractor-input").fill(HOSTILE)
         settle(page)
@@ -435,7 +446,7 @@ def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
     seen = visit("about:blank")
     page = seen.page
     page.route("**/lab-qkv.js", lambda route: route.abort())
-    page.goto(http_root + "playground.html")
+    page.goto(http_root + "your_review.html")
     hook(page, "review-input").scroll_into_view_if_needed()
     expect(column(page, "qkv").locator('[data-part="note"]')).to_contain_text("did not load")
     hook(column(page, "mean"), "token").first.wait_for()

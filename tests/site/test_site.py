@@ -92,9 +92,10 @@ def test_every_part_of_the_playground_works_from_a_folder(visit):
     unfold(page)
     field(page, "x.0.0").fill("1.5")
     page.wait_for_url("**#bench=1.*")
+    page.get_by_role("link", name="three classifiers").click()
     page.get_by_test_id("review-input").fill("a wonderful film")
     expect(page.get_by_test_id("token")).to_have_count(3 * len(KINDS))
-    page.get_by_test_id("writer-text").scroll_into_view_if_needed()
+    page.get_by_role("link", name="a model that writes").click()
     page.get_by_test_id("writer-token").first.wait_for()
     page.get_by_test_id("write-one").click()
     expect(page.get_by_test_id("writer-text")).not_to_have_value("The film")
@@ -119,7 +120,7 @@ def test_the_switch_turns_the_page_dark_and_light(visit, root, width):
     ("name", "first", "asked", "at_most"),
     [
         ("index.html", 1.0, "[data-testid=token]", 1.0),
-        ("playground.html", 0.75, "#review-lab canvas", 1.5),
+        ("your_review.html", 0.75, "#review-lab canvas", 1.5),
     ],
 )
 def test_a_page_stays_small_with_its_models(visit, http_root, name, first, asked, at_most):

@@ -32,7 +32,7 @@ def come_near(page):
 @pytest.fixture
 def writer(visit, http_root):
     """The section, its model loaded."""
-    return come_near(visit(http_root + "playground.html").page)
+    return come_near(visit(http_root + "writer.html").page)
 
 
 def set_temperature(page, value):
@@ -50,7 +50,7 @@ def write_many(page):
 
 
 def test_it_is_fetched_when_its_reader_comes_near(visit, http_root):
-    seen = visit(http_root + "playground.html", until="networkidle")
+    seen = visit(http_root + "writer.html", until="networkidle")
     assert not any("lab-writer" in url for url in seen.requests)
     come_near(seen.page)
     assert sum("lab-writer" in url for url in seen.requests) == 1
@@ -135,7 +135,7 @@ def test_a_seed_gives_the_same_text_again_and_another_seed_another(writer):
 def test_writing_can_be_stopped(visit, http_root):
     page = visit("about:blank").page
     page.clock.install()
-    page.goto(http_root + "playground.html", wait_until="load")
+    page.goto(http_root + "writer.html", wait_until="load")
     come_near(page)
     set_temperature(page, 0)
     page.clock.pause_at(page.evaluate("Date.now()") + 60_000)
@@ -253,7 +253,7 @@ def test_a_screen_reader_hears_what_was_written_once(writer):
 def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
     page = visit("about:blank").page
     page.route("**/lab-writer.js", lambda route: route.abort())
-    page.goto(http_root + "playground.html")
+    page.goto(http_root + "writer.html")
     hook(page, "writer-text").scroll_into_view_if_needed()
     expect(hook(page, "writer-notice")).to_contain_text("did not load")
     page.unroute("**/lab-writer.js")

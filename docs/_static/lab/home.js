@@ -31,7 +31,7 @@
 
     const read = () => update().catch((error) => (find("probability").textContent = error.message));
     find("review").addEventListener("input", () => {
-      keep("review", find("review").value); // for the playground, and for the way back
+      keep("review", find("review").value); // for the page with three models, and for the way back
       read();
     });
     box.hidden = false;

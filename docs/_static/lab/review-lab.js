@@ -75,7 +75,7 @@
     const share = judged === "positive" ? probability : 1 - probability;
     find("percent").textContent = hasWords ? `(${percentText(share)})` : "";
     for (const [name, number, places] of [
-      ["probability", probability, 6],
+      ["probability", probability, 3],
       ["logit", logit, 3],
     ]) {
       find(name).textContent = hasWords ? digits(number, places) : "–";
@@ -415,12 +415,13 @@
       find("sample").value = "";
       find("review").value = typed;
     }
-    whenNear(box, "300px", update);
-    return () => {
+    find("reset").addEventListener("click", () => {
       keep("review", "");
       begin();
-    };
+    });
+    whenNear(box, "300px", update);
   }
 
-  lab.reviewLab = { SAMPLES, reset: startReviewLab(document.getElementById("review-lab")) };
+  startReviewLab(document.getElementById("review-lab"));
+  lab.reviewLab = { SAMPLES };
 }

@@ -4,6 +4,9 @@
 // that the address names, with a trained model, where weights mean something, or with the first.
 
 {
+  // What is for readers without scripts: the workbench shows the same and more.
+  for (const part of document.querySelectorAll(".tag_without-script")) part.hidden = true;
+
   const texts = [...document.querySelectorAll("script.workbench-numbers")];
   const numbers = Object.assign({}, ...texts.map((one) => JSON.parse(one.textContent)));
   const named = location.hash.match(/bench=(\w+)$/)?.[1];

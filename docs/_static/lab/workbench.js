@@ -436,7 +436,7 @@
     isWide.addEventListener("change", () => update());
     update();
     for (const part of made) part.start?.();
-    return { bench, reset: () => begin(origins.get(preset)) };
+    return { bench };
   }
 
   lab.workbench = { isAlone, pair, parts, plural, rowHead, short, shownAs, start };

@@ -377,9 +377,9 @@
 
     box.hidden = false;
     begin();
+    find("reset").addEventListener("click", begin);
     whenNear(box, "300px", () => withModel(() => {}));
-    return begin;
   }
 
-  lab.writerLab = { reset: startWriterLab(document.getElementById("writer-lab")) };
+  startWriterLab(document.getElementById("writer-lab"));
 }
