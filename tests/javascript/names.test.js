@@ -10,7 +10,6 @@ const { SCRIPTS, openPage } = require("./page.js");
 const STARTERS = [
   "home",
   "home-writer",
-  "lab",
   "lesson-figures",
   "puzzle",
   "review-lab",

@@ -543,9 +543,14 @@ def test_the_curve_has_its_own_proportions_before_the_first_step(first):
       svg.clientWidth / svg.clientHeight]"""
     drawn, seen = first.locator("[data-part=curve]").evaluate(shape)
     assert drawn == pytest.approx(seen, rel=0.02)
-    expect(first.locator("[data-part=curve-said]")).to_have_text("no step yet")
+    # What the target of the button would cost is said before it is set.
+    said = first.locator("[data-part=curve-said]")
+    expect(said).to_have_text(re.compile(r"^\d\.\d+ before the first step$"))
+    wanted = said.inner_text().split()[0]
+    expect(first.get_by_role("grid", name="Loss")).to_be_hidden()
     first.get_by_role("button", name="One step").click()
-    expect(first.locator("[data-part=curve-said]")).to_contain_text("before 1 step")
+    expect(said).to_have_text(f"{wanted} before 1 step")
+    expect(first.get_by_role("grid", name="Loss")).to_be_visible()
 
 
 def test_looking_begins_with_an_equation_of_the_row(first):

@@ -210,7 +210,13 @@
       if (bench.density() === "train" && !isFree(state))
         find("hint").textContent = leading(state, layer, curve.length > 1) || made;
       find("lesson-of-loss").textContent = made;
-      drawCurve(find("curve"), find("curve-said"), curve);
+      // Before the first step, the loss is that of the target which the step would take.
+      const wanted = isFree(state)
+        ? { ...state, targets: [[state.head, at, nextOf(state)]] }
+        : state;
+      find("loss").closest("table").style.visibility = isFree(state) ? "hidden" : "";
+      const begun = curve.length > 0 ? curve : [lab.bench.loss(wanted, layer)];
+      drawCurve(find("curve"), find("curve-said"), begun);
     }
 
     return { build, update };
@@ -282,14 +288,18 @@
     caption.textContent = "no step yet";
     picture.setAttribute("aria-label", "Loss: no step yet.");
     picture.replaceChildren(axes);
-    if (losses.length < 2) return;
-    const points = curvePoints(losses, width - 8, 90).map(([x, y]) => [x + 4, y + 5]);
+    if (losses.length === 0) return;
+    const points = curvePoints(losses, width - 8, 90).map(([x, y]) => [x + 4, y + 5].join(","));
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
-    const steps = plural(losses.length - 1, "step");
+    const isBegun = losses.length > 1;
+    const steps = isBegun ? plural(losses.length - 1, "step") : "the first step";
     caption.textContent = `${first} before ${steps}`;
-    picture.setAttribute("aria-label", `Loss over ${steps}: from ${first} to ${last}.`);
-    const line = points.map((point) => point.join(",")).join(" ");
-    picture.append(shape("polyline", { points: line, class: "curve" }));
+    picture.setAttribute(
+      "aria-label",
+      isBegun ? `Loss over ${steps}: from ${first} to ${last}.` : `Loss: ${first} before ${steps}.`,
+    );
+    const line = [points[0], ...points].join(" "); // one point alone is a dot
+    picture.append(shape("polyline", { points: line, class: isBegun ? "curve" : "curve start" }));
   }
 
   // The largest of a matrix has the full tint.

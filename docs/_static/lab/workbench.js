@@ -212,11 +212,18 @@
 
     // A word's embedding makes its query, its key and its value, so whoever moves one moves all.
     function moved() {
-      const others = state.words.filter((_, i) => String(state.x[i]) !== String(given.x[i]));
+      const others = state.words.flatMap((_, i) =>
+        String(state.x[i]) === String(given.x[i]) ? [] : [i],
+      );
       if (others.length === 0) return "";
-      return others.length === 1
-        ? `${quoted(others[0])} has another embedding, so its query, key and value moved.`
-        : `${others.length} words have other embeddings, so their queries, keys and values moved.`;
+      if (others.length > 1)
+        return `${others.length} words have other embeddings, so their queries, keys and values moved.`;
+      const [i] = others;
+      const row = view.head.weights[i];
+      const word = quoted(state.words[i]);
+      return row[i] === Math.max(...row)
+        ? `The key of ${word} moved with its query, so ${word} gives itself the most, ${shownAs(row[i])}.`
+        : `${word} has another embedding, so its query, key and value moved.`;
     }
 
     on("density", "change", ({ target }) => showAs(target.value));
