@@ -13,7 +13,7 @@ Attention masks: causal and padding masks, and a word that may see nothing
 How do you keep a word from attending to words that it must not see?
 
 You set their scores to −∞ before the softmax, which then gives them no weight. A causal mask
-forbids all later words, because a model in training would otherwise copy the very word that it
+forbids all later words, because a model in training would otherwise copy the word that it
 should predict. A padding mask forbids the filler after short texts.
 
 The first reading takes nine minutes, and the whole page forty. You need :doc:`a self-attention
@@ -93,9 +93,9 @@ fig.set_label(
 #
 # A model that copies the answer
 # ------------------------------
-# To see what a mask is for, we first train ``SelfAttentionV2`` without one, on predicting the
-# *next* word. Our sentences are six random words from a vocabulary of six, so an honest guess is
-# correct in one case out of six. One pass over a whole sentence predicts all its words at once.
+# To see what a mask is for, we train ``SelfAttentionV2`` without one, on predicting the
+# *next* word. Our sentences are six random words from a vocabulary of six, so a guess is correct
+# in one case out of six. One pass over a whole sentence predicts all its words at once.
 
 # Setup: the vectors of the words, the loss, the training steps and the two ways of testing.
 positions = torch.eye(6)  # (6, 6)
@@ -164,7 +164,7 @@ fig.set_label(
 # *Figure 2.* The weights after training. Each word but the last attends most to the word after it.
 #
 # The model has learned to copy the word that it should predict. While a text is being generated,
-# however, this word does not exist yet. So we now give the model the words so far only:
+# however, this word does not exist yet. So we give it only the words so far:
 
 print(f"accuracy, only the words so far: {accuracy(predict_as_generator(sees_all)):.0%}")
 
@@ -337,11 +337,11 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # The attention function with a mask
 # ----------------------------------
 # The function of the first lesson now takes a mask. Here n queries meet m keys, where m is n in
-# self-attention, and the dots are any axes in front, such as that of the B texts. ``key.mT`` swaps
+# self-attention, and the dots are any axes in front, such as that of the texts. ``key.mT`` swaps
 # the last two axes of the keys, so the scores are (..., n, m), to which the mask broadcasts.
 #
 # One case needs a rule: for a word that may attend to nothing, the softmax would be 0/0. Its row,
-# which is ``blind``, is left out of the masking, and its weights are set to 0 after the softmax.
+# ``blind``, is left out of the masking, and its weights are set to 0 after the softmax.
 
 
 # attention_from_scratch.py
@@ -497,7 +497,16 @@ class CausalSelfAttention(nn.Module):
 
 
 # %%
-# One layer gets our sentence, and another is trained as above:
+# .. predict:: causal-copy
+#
+#    Trained as above, how often is a causal layer right?
+#
+#    Always : ``copied > 0.9``
+#        No word sees the one that it predicts.
+#    One time in six : ``0.1 < copied < 0.25``
+#        It can't copy, and random words leave a guess.
+#    Never : ``copied < 0.1``
+#        A guess among six is right one time in six.
 
 layer = CausalSelfAttention(3, key_dim=2, value_dim=2)
 print("x", tuple(x.shape), "context", tuple(layer(x).shape))
@@ -505,12 +514,12 @@ print("x", tuple(x.shape), "context", tuple(layer(x).shape))
 torch.manual_seed(0)
 honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
 print(f"loss after training: {train(honest):.2f}, at chance level: {torch.tensor(6).log():.2f}")
-print(f"accuracy, full sentence given:   {accuracy(honest(vectors(ids))[:, :-1]):.0%}")
+copied = accuracy(honest(vectors(ids))[:, :-1])
+print(f"accuracy, full sentence given:   {copied:.0%}")
 print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest)):.0%}")
 
 # %%
-# The causal layer stays at a sixth, as it must on random sentences, because no row has seen the
-# word that it has to predict.
+# The causal layer stays at a sixth, because no row has seen the word that it predicts.
 #
 # Closer look: how to test that a model is causal
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

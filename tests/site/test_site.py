@@ -95,7 +95,7 @@ def test_every_part_of_the_playground_works_from_a_folder(visit):
     page.get_by_role("link", name="three classifiers").click()
     page.get_by_test_id("review-input").fill("a wonderful film")
     expect(page.get_by_test_id("token")).to_have_count(3 * len(KINDS))
-    page.get_by_role("link", name="a model that writes").click()
+    page.locator(".next-page").click()
     page.get_by_test_id("writer-token").first.wait_for()
     page.get_by_test_id("write-one").click()
     expect(page.get_by_test_id("writer-text")).not_to_have_value("The film")
@@ -117,20 +117,20 @@ def test_the_switch_turns_the_page_dark_and_light(visit, root, width):
 
 
 @pytest.mark.parametrize(
-    ("name", "first", "asked", "at_most"),
+    ("name", "field", "first", "asked", "at_most"),
     [
-        ("index.html", 1.0, "[data-testid=token]", 1.0),
-        ("your_review.html", 0.75, "#review-lab canvas", 1.5),
+        ("index.html", "[data-testid=review-input]", 1.0, "[data-testid=token]", 1.0),
+        ("playground.html", "[data-part=sentence]", 0.6, "[data-testid=weight] >> nth=8", 1.0),
     ],
 )
-def test_a_page_stays_small_with_its_models(visit, http_root, name, first, asked, at_most):
+def test_a_page_stays_small_with_its_models(visit, http_root, name, field, first, asked, at_most):
     seen = visit("about:blank")
     responses = []
     seen.page.on("response", lambda response: responses.append(response))
     seen.page.goto(http_root + name, wait_until="networkidle")
     # A body is asked for when the sum is: a listener that waits for it may come too late.
     sizes = [sum(len(response.body()) for response in responses) / MB]
-    seen.page.get_by_test_id("review-input").fill("a wonderful film")
+    seen.page.locator(field).first.fill("a wonderful film")
     seen.page.locator(asked).first.wait_for()
     sizes.append(sum(len(response.body()) for response in responses) / MB)
     print(f"{name}: {sizes[0]:.3f} MB, with its models {sizes[1]:.3f}")

@@ -117,7 +117,9 @@ def test_a_heatmap_shows_small_differences_and_digits_that_can_be_read(visit, ht
         assert contrast(*cell(page, "map.0.0").evaluate(look, percent / 100)) >= 4.5
 
 
-@pytest.mark.parametrize("name", ["index.html", "playground.html", "your_review.html", "writer.html", LESSON])
+@pytest.mark.parametrize(
+    "name", ["index.html", "playground.html", "your_review.html", "writer.html", LESSON]
+)
 def test_text_has_few_sizes_and_none_too_small(visit, http_root, name):
     for size in ("desktop", "phone"):
         page = visit(http_root + name, size=size).page

@@ -49,18 +49,18 @@ def write_many(page):
     return text(page)
 
 
-def test_it_is_fetched_when_its_reader_comes_near(visit, http_root):
-    seen = visit(http_root + "writer.html", until="networkidle")
-    assert not any("lab-writer" in url for url in seen.requests)
-    come_near(seen.page)
-    assert sum("lab-writer" in url for url in seen.requests) == 1
+def test_its_model_is_fetched_once_and_on_its_page_alone(visit, http_root):
+    for name, count in {"playground": 0, "your_review": 0, "writer": 1}.items():
+        seen = visit(f"{http_root}{name}.html", until="networkidle")
+        assert sum("lab-writer" in url for url in seen.requests) == count
 
 
 def test_its_numbers_are_those_of_the_recorded_run(writer):
     results = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
-    first = writer.locator("#a-model-that-writes > :not(h2)").first
-    expect(first).to_contain_text(f"{results['parameters']:,} parameters")
-    expect(first).to_contain_text(f"{results['words']['train'] / 1e6:.1f} million words")
+    expect(writer.locator("article")).to_contain_text(f"{results['parameters']:,} parameters")
+    expect(writer.locator("article")).to_contain_text(
+        f"{results['words']['train'] / 1e6:.1f} million words"
+    )
 
 
 def test_texts_are_encoded_as_the_package_encodes_them(writer):
