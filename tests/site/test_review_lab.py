@@ -365,7 +365,7 @@ def test_a_key_press_makes_no_word_again_and_6000_words_leave_the_page_usable(la
     assert full["attributes"] < 5 * 256
     changes = changes_of_a_key_press(lab, 6_000)
     assert all(changes[kind] < 1.1 * full[kind] + 10 for kind in full)
-    assert lab.evaluate("document.documentElement.scrollHeight") < before + 1_000
+    assert lab.evaluate("document.documentElement.scrollHeight") < before + 1_100
     box = column(lab).locator("[data-part=tokens]")
     assert box.bounding_box()["height"] < 500
     assert box.evaluate("box => box.scrollHeight > box.clientHeight")

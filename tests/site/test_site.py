@@ -120,7 +120,7 @@ def test_the_switch_turns_the_page_dark_and_light(visit, root, width):
     ("name", "field", "first", "asked", "at_most"),
     [
         ("index.html", "[data-testid=review-input]", 1.0, "[data-testid=token]", 1.0),
-        ("playground.html", "[data-part=sentence]", 0.6, "[data-testid=weight] >> nth=8", 1.0),
+        ("playground.html", "[data-part=sentence]", 0.75, "[data-testid=weight] >> nth=8", 1.0),
     ],
 )
 def test_a_page_stays_small_with_its_models(visit, http_root, name, field, first, asked, at_most):
