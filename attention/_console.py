@@ -8,7 +8,7 @@ from pathlib import Path
 
 def shown(name: str | Path) -> str:
     """Spell a name or a path, in quotes and with escapes unless it can't be mistaken."""
-    return str(name) if re.fullmatch(r"[\w./\\:+@%=~-]+", str(name), re.ASCII) else repr(str(name))
+    return str(name) if re.fullmatch(r"[\w./\\:+@%=~-]+", str(name)) else repr(str(name))
 
 
 def one_line(message: str) -> str:
