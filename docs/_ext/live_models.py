@@ -49,7 +49,7 @@ SCRIPTS = {
     "index": HOME,
     "playground": [*REVIEW, "map", *WHOLE],
     "your_review": [*REVIEW, "map", "review-lab"],
-    "writer": [*REVIEW, "bench", "bench-state", "map", "numbers", *WRITING, "writer-lab"],
+    "writer": ["tensors", "models", "dom", "map", "numbers", *WRITING, "writer-lab"],
     "gallery/core/plot_1_qkv_derivation": LESSON_1,
     "puzzles": ["tensors", "dom", "numbers", "puzzle-judge", "puzzle-maps", "puzzle"],
 }

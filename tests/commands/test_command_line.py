@@ -78,7 +78,16 @@ def test_fields_of_a_configuration_s_error_are_spelled_as_options():
 def test_names_are_shown_as_they_are():
     for name in "reviews.csv", "/a/b-c_d.e", r"C:\data", "text", "Größe", "良い":
         assert shown(name) == name
-    for name in "", "two  spaces", "tab\t", "a,b", "it's", "cafe\u0301", "\udce9", Path("my reviews"):
+    for name in (
+        "",
+        "two  spaces",
+        "tab\t",
+        "a,b",
+        "it's",
+        "cafe\u0301",
+        "\udce9",
+        Path("my reviews"),
+    ):
         assert shown(name) == repr(str(name))
     assert one_line(" a\n\t b  c\td\x1b[0m\udce9 é√ ") == r"a b  c\td\x1b[0m\udce9 é√"
 

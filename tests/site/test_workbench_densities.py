@@ -315,7 +315,9 @@ def test_whoever_moves_an_arrow_reads_what_moves_with_it(first):
     expect(first.locator("#workbench [data-part=map] tr")).to_have_count(3)
     expect(hint).to_contain_text("Choose a row")
     field(first, "x.0.0").fill("0.9")
-    expect(hint).to_contain_text("“a” has another embedding")
+    expect(hint).to_contain_text(
+        "The key of “a” moved with its query, so “a” gives itself the most"
+    )
 
 
 def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):

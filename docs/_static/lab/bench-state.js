@@ -11,6 +11,7 @@
 
 {
   const { LIMIT, MATRICES } = lab.bench;
+  const { hashOf } = lab.tensors;
 
   const EMBED_DIM = 3;
   const KEY_DIM = 2; // of a query, a key and a value
@@ -40,17 +41,6 @@
       at,
       head: 0,
     });
-  }
-
-  // FNV-1a: hash ← (hash xor byte) · 16777619 mod 2³² for each byte, beginning with 2166136261
-  // The finaliser of MurmurHash3 follows, because the last byte alone would change the result by at
-  // most a few hundredths, and the three components of a word would nearly be equal.
-  function hashOf(bytes) {
-    let hash = 2166136261;
-    for (const byte of bytes) hash = Math.imul(hash ^ byte, 16777619);
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-    return (hash ^ (hash >>> 16)) >>> 0;
   }
 
   // Three numbers in [0, 1) that depend on a word's letters alone, so that everyone gets the same:
@@ -250,5 +240,5 @@
     return Object.fromEntries(MATRICES.map((name, i) => [name, matrices[i]]));
   }
 
-  lab.benchState = { begin, decode, drawnWords, encode, hashOf, vectorOf, withWords };
+  lab.benchState = { begin, decode, drawnWords, encode, vectorOf, withWords };
 }

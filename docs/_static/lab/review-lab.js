@@ -6,9 +6,9 @@
   const { UNKNOWN } = lab.tokenizer;
   const { KINDS, NAMES, load } = lab.models;
   const { digits, element, keep, kept, moveByArrows, quoted } = lab.dom;
-  const { setStop, speaker, whenNear } = lab.dom;
+  const { setStop, speaker, weightText, whenNear } = lab.dom;
   const { drawTokens, follow, limitOf, noticeOf, readTokens, tokensOf } = lab.tokens;
-  const { percentText, signed, weightText } = lab.tokens;
+  const { percentText, signed } = lab.tokens;
   const { drawMap } = lab.map;
 
   // What we wrote, and whether we meant it as praise

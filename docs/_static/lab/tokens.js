@@ -6,7 +6,7 @@
 {
   const { SEPARATOR, UNKNOWN, countUnread, encode, splitClauses } = lab.tokenizer;
   const { classify } = lab.classifier;
-  const { digits, element } = lab.dom;
+  const { digits, element, weightText } = lab.dom;
 
   // `deleted` holds the places of words of the review that are left out.
   function tokensOf(ids, review, distractor = "", deleted = new Set()) {
@@ -113,9 +113,6 @@
     const most = model.config.max_length;
     return `The model reads at most ${most} words, so the first ${skipped} are left out.`;
   }
-
-  // 0.312 as .312, and 1.000 as it is
-  const weightText = (weight) => weight.toFixed(3).replace(/^0/, "");
 
   // +0.31 or −0.31, with at least so many digits that two of them are no leading zeros
   function signed(number, places = 2) {
@@ -231,6 +228,5 @@
     readTokens,
     signed,
     tokensOf,
-    weightText,
   };
 }

@@ -22,7 +22,7 @@
   // A part on its way from one picture to the next
   function between(from, to, t) {
     if (t === 1) return to;
-    const isOld = t < 0.5 && from.text && to.text;
+    const isOld = t < 0.5 && from.text && to.text && from.text !== to.text;
     const part = { ...to, ...(isOld && { text: from.text, ink: from.ink }) };
     for (const name of MIXED)
       if (name in from && name in to) part[name] = mix(from[name], to[name], t);

@@ -5,8 +5,8 @@
 {
   const { START, START_ID, bytesOf, decode, encode } = lab.bpe;
   const { load } = lab.models;
-  const { afterPress, element, moveByArrows, setStop, speaker, stepByArrows, whenNear } = lab.dom;
-  const { weightText } = lab.tokens;
+  const { afterPress, element, moveByArrows, setStop, speaker, stepByArrows } = lab.dom;
+  const { weightText, whenNear } = lab.dom;
   const { chance, draw, logitsAt, newReading, probabilities, read } = lab.writer;
   const { drawMap } = lab.map;
   const { makeHeads, onRepaint, paintHeads, rowsOf } = lab.writerHeads;

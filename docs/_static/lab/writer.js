@@ -6,10 +6,9 @@
 // quick, and a matrix is one array, row after row.
 
 {
-  const { hashOf } = lab.benchState;
   const { fromBase64, receive } = lab.models;
   const { readVocabulary } = lab.bpe;
-  const { softmax } = lab.tensors;
+  const { hashOf, softmax } = lab.tensors;
 
   const BASE = 10_000; // of the rotation
   const EPS = 1e-5;
