@@ -57,6 +57,7 @@ extensions = [
     "screen_readers",
     "search_words",
     "sheet",
+    "unused_files",
     "walk_stills",
     "wheel_of_the_site",
 ]

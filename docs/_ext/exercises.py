@@ -28,8 +28,6 @@ from attention.exercises.judging import SENTENCES
 from attention.exercises.puzzles import PREFIX, PUZZLES
 
 MARKS = "exercises/index"  # the page that counts what is done
-# For an icon font, launch buttons, tags of lessons, tabs and tables of pandas: no page has them.
-UNUSED = ("exercise.css", "sg_gallery-binder", "sg-tags", "design-tabs", "sg_gallery-dataframe")
 SOLVED = "Solved: <code>check</code> says “Right”"
 
 
@@ -143,17 +141,6 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
         app.add_js_file("exercises.js", defer="defer")
 
 
-def drop_what_nothing_uses(
-    app: Sphinx, page: str, template: str, context: Any, doctree: Any
-) -> None:
-    """Leave out the libraries' styles and scripts for what no page, or this page, has."""
-    unused = (*UNUSED, "mystnb.") if page in lessons() else UNUSED  # Sphinx-Gallery executes them
-    for files in ("css_files", "script_files"):
-        context[files] = [
-            one for one in context[files] if not Path(str(one.filename)).name.startswith(unused)
-        ]
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx_exercise")
     app.add_node(solution_node, override=True, html=(visit_solution, depart_element))
@@ -162,6 +149,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", add_boxes)
     app.connect("doctree-resolved", add_counts)
-    app.connect("html-page-context", add_script, priority=400)  # the next one copies lists
-    app.connect("html-page-context", drop_what_nothing_uses)
+    app.connect("html-page-context", add_script, priority=400)  # before unused_files copies lists
     return {"parallel_read_safe": True}
