@@ -866,8 +866,8 @@ with torch.no_grad():
 #
 #    $ python -m attention.predict runs/plot_8/qkv "The plot is thin, but the music is wonderful."
 #
-# On :doc:`the playground </playground>`, other models read reviews in the browser. Those models
-# also take negations into account.
+# On :doc:`a page of its own </your_review>`, other models read your review in the browser. Those
+# models also take negations into account.
 #
 # Closer look: what deletion and weights cannot settle
 # ----------------------------------------------------
