@@ -1,4 +1,4 @@
-"""Put the models of the playground into the site, small enough for a browser.
+"""Put the trained models into the site, small enough for a browser.
 
 A page opened from a folder may not fetch files, but it may load classic scripts. So each model
 becomes a script: its table in 8 bits and a scale, its other numbers in 16 bits, all written as
@@ -47,7 +47,7 @@ LESSON_1 = ["tensors", "attention", "dom", "map", *WHOLE, *WALK[1:]]
 LESSON_1 += ["lesson-numbers", "lesson-figures"]
 SCRIPTS = {
     "index": HOME,
-    "playground": [*REVIEW, "map", *WHOLE],
+    "playground": ["tensors", "attention", "tokenizer", "models", "dom", "map", *WHOLE],
     "your_review": [*REVIEW, "map", "review-lab"],
     "writer": ["tensors", "models", "dom", "map", "numbers", *WRITING, "writer-lab"],
     "gallery/core/plot_1_qkv_derivation": LESSON_1,
@@ -165,6 +165,8 @@ def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: An
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-updated", write_bundles)
-    app.connect("html-page-context", add_scripts, priority=400)  # exercises, at 500, copies lists
+    app.connect(
+        "html-page-context", add_scripts, priority=400
+    )  # unused_files, at 500, copies lists
     app.connect("build-finished", write_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

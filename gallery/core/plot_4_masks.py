@@ -499,14 +499,14 @@ class CausalSelfAttention(nn.Module):
 # %%
 # .. predict:: causal-copy
 #
-#    Trained as above, how often is a causal layer right?
+#    One layer gets our sentence, another is trained as above. How often is that right?
 #
 #    Always : ``copied > 0.9``
 #        No word sees the one that it predicts.
 #    One time in six : ``0.1 < copied < 0.25``
-#        It can't copy, and random words leave a guess.
+#        It can't copy, so it guesses.
 #    Never : ``copied < 0.1``
-#        A guess among six is right one time in six.
+#        A guess is right one time in six.
 
 layer = CausalSelfAttention(3, key_dim=2, value_dim=2)
 print("x", tuple(x.shape), "context", tuple(layer(x).shape))

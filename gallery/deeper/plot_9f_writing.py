@@ -577,7 +577,7 @@ for place, name in enumerate(("<start>", "the first word")):
 # *From memory:* close this page and write the loop that draws a text from a model, with a
 # temperature. Then describe a test with random tokens that finds the heads which copy.
 #
-# *Where next:* :doc:`let this model write </writer>` in the page, with the weights of all its heads.
+# *Where next:* :doc:`let this model write </writer>` in the page, with the weights of all heads.
 #
 # You can now generate texts from a small model and show by removing a head what it does. The
 # exercise to do next is to write :ref:`one step of decoding <ex-cached-step>`.

@@ -49,6 +49,7 @@ def test_a_solution_is_folded_under_its_title(page):
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert {"ex-divide-by", "ex-all-contexts", "ex-jacobian"} <= set(ids)
     assert len(ids) == len(set(ids))
+    assert "_static/exercises.css" in page
 
 
 def test_an_exercise_with_numbers_has_a_box_which_a_browser_tries(page):

@@ -1,6 +1,8 @@
 import re
 
 import pytest
+import unused_files
+from sphinx.builders.html import _assets
 
 CARD = ".. card:: A card\n\n   Text.\n"
 
@@ -13,3 +15,12 @@ def test_a_page_has_the_styles_of_what_it_has(site, text, has):
     assert any(name.startswith("sphinx-design") for name in files) is has
     assert "basic.css" in files
     assert {"exercise.css", "design-tabs.js"}.isdisjoint(files)
+
+
+@pytest.mark.parametrize(("name", "mark"), unused_files.MARKS.items())
+def test_what_a_page_has_keeps_its_style(name, mark):
+    style = _assets._CascadingStyleSheet(f"_static/{name}min.css")
+    for body, kept in {f"<p {mark}-a'>": [style], "<p>": []}.items():
+        context = {"body": body, "css_files": [style], "script_files": []}
+        unused_files.drop(None, "page", "page.html", context, None)
+        assert context["css_files"] == kept

@@ -9,7 +9,7 @@ def open_bench(visit, address, size="desktop", **options):
         address += "#bench=lesson"
     page = visit(address, size=size, **options).page
     page.locator("#workbench").wait_for()
-    if "#your-own-review" not in address:  # which would move
+    if "#takeaways" not in address:  # which would move
         unfold(page)
     return page
 

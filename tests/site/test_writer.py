@@ -49,7 +49,7 @@ def write_many(page):
     return text(page)
 
 
-def test_its_model_is_fetched_once_and_on_its_page_alone(visit, http_root):
+def test_its_model_is_fetched_once_and_not_by_the_pages_beside_it(visit, http_root):
     for name, count in {"playground": 0, "your_review": 0, "writer": 1}.items():
         seen = visit(f"{http_root}{name}.html", until="networkidle")
         assert sum("lab-writer" in url for url in seen.requests) == count

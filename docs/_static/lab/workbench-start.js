@@ -4,13 +4,12 @@
 // that the address names, with a trained model, where weights mean something, or with the first.
 
 {
-  // What is for readers without scripts: the workbench shows the same and more.
-  for (const part of document.querySelectorAll(".tag_without-script")) part.hidden = true;
-
   const texts = [...document.querySelectorAll("script.workbench-numbers")];
   const numbers = Object.assign({}, ...texts.map((one) => JSON.parse(one.textContent)));
   const named = location.hash.match(/bench=(\w+)$/)?.[1];
   const preset = [named, "trained"].find((name) => Object.hasOwn(numbers, name));
   const box = document.getElementById("workbench");
   Object.assign(lab.workbench, lab.workbench.start(box, numbers, { preset }));
+  // What is for readers without scripts: the workbench shows the same and more.
+  for (const part of document.querySelectorAll(".tag_without-script")) part.hidden = true;
 }

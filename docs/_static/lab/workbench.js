@@ -219,9 +219,11 @@
       if (others.length > 1)
         return `${others.length} words have other embeddings, so their queries, keys and values moved.`;
       const [i] = others;
-      const row = view.head.weights[i];
       const word = quoted(state.words[i]);
-      return row[i] === Math.max(...row)
+      const leads = (row) => row[i] > 0 && row[i] === Math.max(...row);
+      const row = view.head.weights[i];
+      const before = lab.bench.forward({ ...state, x: given.x }).heads[state.head].weights[i];
+      return leads(row) && !leads(before)
         ? `The key of ${word} moved with its query, so ${word} gives itself the most, ${shownAs(row[i])}.`
         : `${word} has another embedding, so its query, key and value moved.`;
     }
