@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from importlib.metadata import EntryPoint
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, set_start_method
 from threading import Thread
 from typing import Any
 
@@ -26,6 +26,7 @@ def run(options: list[str], cwd: str, env: dict[str, str]) -> None:
     """Run a kernel in this process, as ``python -m ipykernel_launcher`` would."""
     os.setsid()  # Ctrl-C is for the build, and what ends a kernel is for all that it started
     Thread(target=end_with_the_build, daemon=True).start()
+    set_start_method(None, force=True)  # a page that starts processes does so by Python's default
     os.environ.update(env)
     os.chdir(cwd)
     # matplotlib.use would import the backend at once, which needs a kernel that runs.

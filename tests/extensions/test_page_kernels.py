@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 
 import nbformat.v4
@@ -37,6 +37,11 @@ def printed(client):
 
 def test_a_kernel_has_torch_before_its_first_cell(client):
     assert printed(client("import sys; print('torch' in sys.modules)")) == "True"
+
+
+def test_a_page_starts_processes_as_python_does_by_default(client):
+    code = "import multiprocessing as mp; print(mp.get_start_method())"
+    assert printed(client(code)) == get_all_start_methods()[0]
 
 
 def test_a_kernel_draws_below_its_cell(client):
