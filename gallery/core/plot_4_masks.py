@@ -499,7 +499,7 @@ class CausalSelfAttention(nn.Module):
 # %%
 # .. predict:: causal-copy
 #
-#    One layer gets our sentence, another is trained as above. How often is that right?
+#    One layer gets our sentence. A second is trained as above: how often is it right?
 #
 #    Always : ``copied > 0.9``
 #        No word sees the one that it predicts.
@@ -519,7 +519,7 @@ print(f"accuracy, full sentence given:   {copied:.0%}")
 print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest)):.0%}")
 
 # %%
-# The causal layer stays at a sixth, because no row has seen the word that it predicts.
+# The causal layer stays at a sixth, because no row has seen the word it predicts.
 #
 # Closer look: how to test that a model is causal
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

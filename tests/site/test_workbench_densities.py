@@ -550,8 +550,8 @@ def test_the_curve_has_its_own_proportions_before_the_first_step(first):
     assert drawn == pytest.approx(seen, rel=0.02)
     # What the target of the button would cost is said before it is set.
     said = first.locator("[data-part=curve-said]")
-    expect(said).to_have_text(re.compile(r"^\d\.\d+ before the first step$"))
-    wanted = said.inner_text().split()[0]
+    expect(said).to_have_text(re.compile(r"^loss \d\.\d+ before the first step$"))
+    wanted = said.inner_text().split()[1]
     expect(first.get_by_role("grid", name="Loss")).to_be_hidden()
     first.get_by_role("button", name="One step").click()
     expect(said).to_have_text(f"{wanted} before 1 step")

@@ -214,9 +214,10 @@
       const wanted = isFree(state)
         ? { ...state, targets: [[state.head, at, nextOf(state)]] }
         : state;
-      find("loss").closest("table").style.visibility = isFree(state) ? "hidden" : "";
+      find("loss").closest("table").hidden = isFree(state);
       const begun = curve.length > 0 ? curve : [lab.bench.loss(wanted, layer)];
       drawCurve(find("curve"), find("curve-said"), begun);
+      if (isFree(state)) find("curve-said").prepend("loss "); // which stands beside it otherwise
     }
 
     return { build, update };
