@@ -4,13 +4,14 @@ import pytest
 import unused_files
 from sphinx.builders.html import _assets
 
-CARD = ".. card:: A card\n\n   Text.\n"
+CARD = '.. raw:: html\n\n   <div class="sd-card">A card</div>\n'
+CONF = "html_css_files = ['sphinx-design.min.css']\nhtml_js_files = ['design-tabs.js']\n"
 
 
 @pytest.mark.parametrize(("text", "has"), [("Text.", False), (CARD, True)])
 def test_a_page_has_the_styles_of_what_it_has(site, text, has):
-    app = site(text, "sphinx_design", "sphinx_exercise", "unused_files").build()
-    assert app.warnings == ""
+    pages = {"conf.py": CONF}
+    app = site(text, "sphinx_exercise", "unused_files", pages=pages).build()
     files = re.findall(r"_static/([\w.-]+)", app.page())
     assert any(name.startswith("sphinx-design") for name in files) is has
     assert "basic.css" in files
