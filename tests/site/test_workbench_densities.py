@@ -296,7 +296,8 @@ def test_what_a_step_would_take_as_its_target_is_framed_until_there_is_one(first
     expect(wanted).to_have_count(0)
     assert state(first)["targets"] == [[0, 2, 3]]
     first.evaluate("lab.workbench.bench.set({ targets: [], forbidden: [[2, 3]] })")
-    expect(wanted).to_have_count(0)  # what is masked is no target
+    expect(wanted).to_have_count(0)  # what is masked is no target, and has no loss
+    expect(first.locator("[data-part=curve-said]")).to_have_text("no step yet")
 
 
 def test_whoever_moves_an_arrow_reads_what_moves_with_it(first):

@@ -217,7 +217,6 @@
       find("loss").closest("table").hidden = isFree(state);
       const begun = curve.length > 0 ? curve : [lab.bench.loss(wanted, layer)];
       drawCurve(find("curve"), find("curve-said"), begun);
-      if (isFree(state)) find("curve-said").prepend("loss "); // which stands beside it otherwise
     }
 
     return { build, update };
@@ -294,7 +293,7 @@
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const isBegun = losses.length > 1;
     const steps = isBegun ? plural(losses.length - 1, "step") : "the first step";
-    caption.textContent = `${first} before ${steps}`;
+    caption.textContent = `${isBegun ? "" : "loss "}${first} before ${steps}`;
     picture.setAttribute(
       "aria-label",
       isBegun ? `Loss over ${steps}: from ${first} to ${last}.` : `Loss: ${first} before ${steps}.`,
