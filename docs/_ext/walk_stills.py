@@ -17,8 +17,6 @@ NUMBERS = re.compile(r'class="(walk|workbench)-numbers">(.*?)</script>', re.DOTA
 # A lesson's walk has one sentence, and is no way to the lesson.
 OF_THE_HOME_PAGE = re.compile(r'(?s)<form.*?</form>\s*|<a class="walk-door walk-begin".*?</a>\s*')
 SIZES = {"wide": "720", "narrow": "358"}
-# In a lesson, which is narrower, the stage is as high as walk.css says.
-SIZES_IN_LESSONS = {**SIZES, "wide": "736, 340"}
 
 
 def add_stills(app: Sphinx, doctree: nodes.document) -> None:
@@ -34,12 +32,11 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
     bench = app.builder.get_relative_uri(app.env.docname, "playground")
     numbers = next(iter(json.loads(found[0][1]).values()))
     is_home = "vectors" in numbers
-    sizes = SIZES if is_home else SIZES_IN_LESSONS
 
     def draw(step: int, width: str) -> dict[str, Any]:
-        return json.loads(engine.eval(f"draw({json.dumps(numbers)}, {step}, {sizes[width]})"))
+        return json.loads(engine.eval(f"draw({json.dumps(numbers)}, {step}, {SIZES[width]})"))
 
-    first = {f"walk-{width}": draw(1, width) for width in sizes}
+    first = {f"walk-{width}": draw(1, width) for width in SIZES}
     steps = [draw(step, "narrow") for step in range(1, 8)]
     first, rest = (
         render("walk-stills.html", said) for said in ({"first": first}, {"steps": steps})

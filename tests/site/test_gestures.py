@@ -48,7 +48,7 @@ REFUSED = {"x.1.0": "1000", "W_key.0.0": "", "sentence": "alone"}
 def test_the_first_click_after_a_refused_entry_counts(visit, http_root, name, size):
     page = open_bench(visit, http_root + "playground.html", size=size)
     wrong = page.locator('[data-part="sentence"]') if name == "sentence" else field(page, name)
-    fold = page.get_by_text("The gradients of the loss")
+    fold = page.get_by_text("Gradients of the loss")
     for part in (fold, cell(page, "map.4.2"), page.get_by_role("button", name="Draw random")):
         before = state(page)
         wrong.fill(REFUSED[name])

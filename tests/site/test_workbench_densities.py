@@ -361,7 +361,7 @@ def test_what_is_handed_over_is_shown_with_its_numbers_or_for_a_target_of_it(fir
     show(page, "change", folded=True)  # where these settings are out of sight
     for part in (shown[0], shown[2]):
         expect(part).to_be_hidden()
-    page.get_by_text("From the query to the context vector, step by step").click()
+    page.get_by_text("Step by step").click()
     for part in (shown[0], shown[2]):
         expect(part).to_be_visible()
 

@@ -437,7 +437,7 @@
       const points = [end, ...ghosts.map(([tip]) => tip)];
       const apart = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
       const long = ghosts.map(([tip, isCut], j) => {
-        const looks = { opacity: isCut ? 0 : 0.32, from: `value${j}.0` };
+        const looks = { opacity: 0.32, from: `value${j}.0` };
         return arrow(`ghost${j}`, origin, tip, 3, isCut ? 0 : 9, looks);
       });
       each((j) => {
@@ -447,7 +447,7 @@
       const { text, size } = fitted(`new ${quoted(words[at])}`, wide * 0.6, plain);
       beside("context.name", end, text, "ink", size);
       for (const j of range(n).sort((a, b) => long[b] - long[a])) {
-        if (long[j] > 40 && !ghosts[j][1] && words.indexOf(words[j]) === j)
+        if (long[j] > 40 && words.indexOf(words[j]) === j)
           beside(`tip${j}`, ghosts[j][0], words[j], "value", small);
       }
       tile("context", [...end, 18, 18], { role: "ink", tint: 1, r: 9, delay: DELAY });

@@ -164,9 +164,7 @@
       find("back").disabled = step === 1;
       find("next").textContent = step === STEPS ? "Restart" : "Next";
       tellIn("told", "");
-      for (const one of field?.form.querySelectorAll("button") ?? []) {
-        one.setAttribute("aria-pressed", one.textContent === words.join(" "));
-      }
+      mark();
       for (const [i, { firstChild }] of [...find("dots").children].entries()) {
         firstChild.toggleAttribute("aria-current", i === step - 1);
       }
@@ -248,8 +246,19 @@
       return `Expected ${least} to ${most} words, got ${words.length || "none"}.${hint}`;
     }
 
+    // An example is pressed as long as it stands in the field.
+    function mark() {
+      for (const one of field?.form.querySelectorAll("button") ?? []) {
+        one.setAttribute(
+          "aria-pressed",
+          one.textContent.toLowerCase() === field.value.toLowerCase(),
+        );
+      }
+    }
+
     // Take a sentence as the new model, and say whether that could be done.
     async function read(text) {
+      mark();
       // Words of any script: the model's own rule would take "schöner" for two.
       const words =
         text

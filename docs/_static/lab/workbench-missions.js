@@ -183,6 +183,7 @@
         item.title = said;
         showMark(item, isDone && "✓ done");
         item.classList.toggle("next", i === (pressed < 0 ? next : pressed));
+        item.classList.toggle("ahead", i === next && pressed >= 0 && pressed !== next);
       });
       frameCell(MISSIONS[pressed < 0 ? next : pressed]);
     }

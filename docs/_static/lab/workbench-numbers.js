@@ -98,9 +98,11 @@
       useSlider(used);
     }
 
-    // The slider goes to the word that is chosen, or whose arrow is dragged.
+    // The slider goes to the word that asks, also in a new sentence, or whose arrow is dragged.
     function follow(state) {
-      if (state.words === before?.words) {
+      if (state.words !== before?.words) {
+        if (used.startsWith("x.")) used = `x.${state.at}.0`;
+      } else {
         const moved = state.x.flatMap((row, i) => (row === before.x[i] ? [] : [i]));
         if (state.at !== before.at) used = `x.${state.at}.0`;
         else if (moved.length === 1 && !used.startsWith(`x.${moved[0]}.`)) used = `x.${moved[0]}.0`;
@@ -124,7 +126,7 @@
     // Where one types stand four decimals; elsewhere no more than a field has room for.
     function show(made, number) {
       const isUsed = made === document.activeElement;
-      const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : number < 0 ? 3 : 4;
+      const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : 3;
       made.value = typed(Number(number.toFixed(places)));
       made.removeAttribute("aria-invalid");
     }
