@@ -142,21 +142,6 @@
     });
   }
 
-  // Beside the station that is pointed at: below the names of its row, or above the last row
-  function put(about, link) {
-    const [box, around] = [link, about.parentElement].map((part) => part.getBoundingClientRect());
-    const row = [...about.parentElement.querySelectorAll("a")].filter(
-      (one) => Math.abs(one.getBoundingClientRect().top - box.top) < 1,
-    );
-    const ends = row.map((one) => one.querySelector("span").getBoundingClientRect().bottom);
-    const left = Math.min(box.left - around.left, around.width - about.offsetWidth);
-    const isLast = around.bottom - box.bottom < box.height / 2;
-    about.style.setProperty("--left", `${Math.round(left)}px`);
-    about.style.setProperty("--top", `${Math.round(Math.max(...ends) - around.top + 8)}px`);
-    about.style.setProperty("--bottom", `${Math.round(around.bottom - box.top)}px`);
-    about.classList.toggle("above", isLast);
-  }
-
   // Whoever points at a lesson of the map sees what it shows, and which lessons it needs.
   for (const map of document.querySelectorAll(".lesson-map")) {
     const links = [...map.querySelectorAll("a")];
@@ -183,7 +168,6 @@
       // At rest, the lesson where one begins or goes on
       const told = link ?? map.querySelector(".here");
       about.classList.toggle("rests", told !== link);
-      if (link) put(about, link);
       if (told === shown) return; // a press on what is drawn anew would be no click
       shown = told;
       about.replaceChildren(...(told ? summary(told, needed(told)) : []));
@@ -202,11 +186,6 @@
     follow("pointerleave", () => (pointed = null));
     follow("focusin", (event) => (focused = linkOf(event)));
     follow("focusout", () => (focused = null));
-    document.addEventListener("keydown", ({ key }) => {
-      if (key !== "Escape") return;
-      pointed = focused = null;
-      show();
-    });
     // Where nobody points, what a lesson needs is a button that leads there.
     map.addEventListener("click", ({ target }) => {
       if (!target.matches(".needs")) return;

@@ -107,7 +107,7 @@ print("lengths of the six embeddings", x.norm(dim=-1))
 
 def draw_cell(ax, x, y, number, fill, **edge):
     """Draw a cell, whose lower left corner is (x, y), and its number."""
-    shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "lw": 0}
+    shape = {"boxstyle": "round, pad=0, rounding_size=0.15", "lw": 0}
     ax.add_patch(FancyBboxPatch((x + 0.03, y + 0.04), 0.94, 0.92, fc=fill, **shape | edge))
     at = x + 0.5, y + 0.5
     ax.text(*at, f"{number:.2f}", ha="center", va="center_baseline", fontsize=10, zorder=3)
@@ -157,7 +157,7 @@ W_value = torch.tensor([[0.075635, 0.196638], [0.316412, 0.401740], [0.118568, 0
 query_2 = x_2 @ W_query  # (2,)
 key_2 = x_2 @ W_key  # (2,)
 value_2 = x_2 @ W_value  # (2,)
-print("query_2", query_2, "key_2", key_2, "value_2", value_2)
+print(query_2, key_2, value_2, sep="\n")
 
 # %%
 
@@ -244,7 +244,7 @@ scores_2 = query_2 @ keys.T  # (6,)
 
 def draw_word(ax, x, y, word, asks):
     """Draw a word as a pill, which is black where the word asks."""
-    pill = {"boxstyle": "round, pad=0.35, rounding_size=0.9", "lw": 1}
+    pill = {"boxstyle": "round, pad=0.4, rounding_size=0.75", "lw": 1}
     look = pill | ({"fc": BLACK, "ec": BLACK} if asks else {"fc": "none", "ec": "0.6"})
     text = ax.text(x, y, word, ha="center", va="center_baseline", fontsize=10, bbox=look)
     text.set(color="white" if asks else BLACK, parse_math=False)
@@ -259,25 +259,26 @@ def draw_vector(ax, x, y, numbers, color, down=False):
 
 def draw_roles(x, roles, keys, scores):
     """Draw how a word becomes a query, a key and a value, and below, its query's scores."""
-    fig, ax = plt.subplots(figsize=(4, 4.3))
+    fig, ax = plt.subplots(figsize=(4, 4.5))
     written = {"fontsize": 10.5, "va": "center", "parse_math": False}
-    draw_vector(ax, 0, 7.4, x.tolist(), BLACK)
-    draw_word(ax, 1.5, 9.1, "journey", asks=True)
-    for (name, question, vector, color), y in zip(roles, (9.2, 7.4, 5.6), strict=True):
+    draw_vector(ax, 0, 9.5, x.tolist(), BLACK)
+    draw_word(ax, 1.5, 11.2, "journey", asks=True)
+    for (name, question, vector, color), y in zip(roles, (11.3, 9.5, 7.7), strict=True):
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 4, "shrinkB": 4}
-        ax.annotate("", xy=(5.5, y + 0.5), xytext=(3, 7.9), arrowprops=arrow)
+        ax.annotate("", xy=(5.5, y + 0.5), xytext=(3, 10), arrowprops=arrow)
         behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         middle = {"ha": "center", "color": color, "bbox": behind}
-        ax.text(4.15, (y + 8.4) / 2, f"× W_{name}", **written | middle)
+        ax.text(4.15, (y + 10.5) / 2, f"× W_{name}", **written | middle)
         draw_vector(ax, 5.5, y, vector.tolist(), color)
         ax.text(7.65, y + 0.5, f"{name}: {question}", **written)
-    ax.text(0, 4.5, "Its query meets each key:", **written)
+    ax.text(0, 6.65, "Its query meets each key:", **written)
     for j, (word, key, score) in enumerate(zip(words, keys.tolist(), scores, strict=True)):
         left = 1.85 * j + 0.3
-        draw_word(ax, left + 0.5, 3.65, word, asks=word == "journey")
-        draw_vector(ax, left, 2.2, key, KEY, down=True)
+        draw_word(ax, left + 0.5, 5.75, word, asks=word == "journey")
+        draw_vector(ax, left, 4.3, roles[0][2].tolist(), QUERY, down=True)
+        draw_vector(ax, left, 2.25, key, KEY, down=True)
         draw_cell(ax, left, 0, score, grey_of(score, max(scores)))
-    ax.set(xlim=(-0.1, 11), ylim=(-0.1, 10.3))
+    ax.set(xlim=(-0.1, 11), ylim=(-0.1, 12.4))
     ax.set_axis_off()
     return fig
 
@@ -296,8 +297,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* One embedding becomes a query, a key and a value. Below, the six keys, and under each
-# its score, the product of the query with it.
+# *Figure 3.* One embedding becomes a query, a key and a value. Below, its query stands above
+# each key, and under both the score, their dot product.
 #
 # The softmax turns these scores into weights, as before. Only one step is new: the scores are first
 # divided by :math:`\sqrt{k} = \sqrt{2}`, and :doc:`a lesson of its own

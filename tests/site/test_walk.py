@@ -81,10 +81,10 @@ def weights(page):
 
 def test_in_a_lesson_the_picture_and_what_turns_it_fit_a_laptops_screen(walk):
     page = walk(LESSON)
-    page.set_viewport_size({"width": 1440, "height": 900})
+    page.set_viewport_size({"width": 1280, "height": 720})
     for name in (".walk-stage", "[data-testid=walk-next]", "[data-part=title]", "[data-part=text]"):
         box = page.locator(f"#walk {name}").bounding_box()
-        assert box["y"] + box["height"] <= 900, name
+        assert box["y"] + box["height"] <= 720, name
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
@@ -296,6 +296,12 @@ def test_a_ready_sentence_is_read_at_a_press(walk):
     expect(page.get_by_role("button", name="wonderful", exact=True)).to_be_visible()
     assert shown_words(page) == ["we", "watched", "a", "wonderful", "film"]
     assert page.get_by_test_id("walk-sentence").input_value() == "we watched a wonderful film"
+    pressed = page.locator(".walk-tries [aria-pressed=true]")
+    expect(pressed).to_have_text("we watched a wonderful film")
+    page.get_by_role("button", name="I have never seen a worse film").click()
+    expect(pressed).to_have_text("I have never seen a worse film")
+    page.get_by_test_id("walk-sentence").fill("")
+    expect(pressed).to_have_count(0)
 
 
 def test_another_word_asks_by_a_press_in_every_step(walk):
