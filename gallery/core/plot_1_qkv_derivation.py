@@ -271,10 +271,10 @@ def draw_roles(x, roles, keys, scores):
         ax.text(4.15, (y + 10.5) / 2, f"× W_{name}", **written | middle)
         draw_vector(ax, 5.5, y, vector.tolist(), color)
         ax.text(7.65, y + 0.5, f"{name}: {question}", **written)
-    ax.text(0, 6.65, "Its query meets each key:", **written)
+    ax.text(0, 6.85, "Its query meets each key:", **written)
     for j, (word, key, score) in enumerate(zip(words, keys.tolist(), scores, strict=True)):
         left = 1.85 * j + 0.3
-        draw_word(ax, left + 0.5, 5.75, word, asks=word == "journey")
+        draw_word(ax, left + 0.5, 5.9, word, asks=word == "journey")
         draw_vector(ax, left, 4.3, roles[0][2].tolist(), QUERY, down=True)
         draw_vector(ax, left, 2.25, key, KEY, down=True)
         draw_cell(ax, left, 0, score, grey_of(score, max(scores)))
