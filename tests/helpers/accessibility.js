@@ -1,8 +1,9 @@
 // What accessibility.py asks of a page, in which these names are put.
 
 // Finding what is behind a text takes axe-core most of its time. Texts of one look, on one ground,
-// are represented by three of them: the first, the last, and one between.
-const textsOf = (within) => {
+// are represented by three of them: the first, the last, and one between. A look that was found sound is
+// so on every other page, and names all the colours that it consists of.
+const looksOf = (within, sound) => {
   const looks = new Map();
   const grounds = new Map();
   const groundOf = (part) => {
@@ -25,20 +26,23 @@ const textsOf = (within) => {
     const look = [part.tagName, part.className, font, around, isOff, groundOf(part)].join();
     looks.set(look, [...(looks.get(look) ?? []), part]);
   }
-  return [...looks.values()].flatMap((all) => [
-    ...new Set([all[0], all[Math.floor(all.length / 2)], all.at(-1)]),
-  ]);
+  for (const look of sound) looks.delete(look);
+  return looks;
 };
 
-const violationsOf = async (areColours, areOthers, within) => {
+const violationsOf = async (areColours, areOthers, within, sound) => {
   const colours = ["color-contrast", "link-in-text-block"];
   const rules = Object.fromEntries(colours.map((rule) => [rule, { enabled: false }]));
   const short = { resultTypes: ["violations"] };
   const runs = [];
-  if (areColours) runs.push(await axe.run({ include: textsOf(within) }, { ...short, runOnly: colours }));
+  const looks = areColours ? looksOf(within, sound) : new Map();
+  const texts = [...looks.values()].flatMap((all) => [all[0], all[Math.floor(all.length / 2)], all.at(-1)]);
+  if (texts.length > 0)
+    runs.push(await axe.run({ include: [...new Set(texts)] }, { ...short, runOnly: colours }));
   if (areOthers) runs.push(await axe.run({ include: [within] }, { ...short, rules }));
-  return runs.flatMap((run) => run.violations).flatMap((rule) => rule.nodes.map(
+  const found = runs.flatMap((run) => run.violations).flatMap((rule) => rule.nodes.map(
     (node) => `${rule.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+  return [found, [...looks.keys()]];
 };
 
 // The page, and whatever around its text could scroll sideways instead
