@@ -171,7 +171,7 @@ def test_on_a_phone_what_trains_stays_in_sight_of_the_weights(visit, http_root):
     show(page, "train", folded=True)
     page.get_by_role("button", name="Target:").click()
     top = page.locator(".bench-map").bounding_box()["y"]
-    assert top > 500
+    assert top > 450
     page.evaluate("by => scrollBy({ top: by, behavior: 'instant' })", top - 150)
     for part in (page.get_by_role("button", name="A hundred steps"), cell(page, "map.2.2")):
         place = part.bounding_box()
@@ -361,7 +361,7 @@ def test_what_is_handed_over_is_shown_with_its_numbers_or_for_a_target_of_it(fir
     show(page, "change", folded=True)  # where these settings are out of sight
     for part in (shown[0], shown[2]):
         expect(part).to_be_hidden()
-    page.get_by_text("Step by step").click()
+    page.get_by_text("Step by step", exact=True).click()
     for part in (shown[0], shown[2]):
         expect(part).to_be_visible()
 

@@ -308,7 +308,7 @@ def test_the_steps_stay_as_a_reader_left_them_and_are_printed(visit, http_root):
     expect(steps).to_be_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     expect(steps).to_be_hidden()
-    page.get_by_text("Step by step").click()
+    page.get_by_text("Step by step", exact=True).click()
     page.set_viewport_size({"width": 600, "height": 800})
     expect(steps).to_be_visible()
     show(page, "train", folded=True)

@@ -123,10 +123,11 @@
       if (stop.closest("tr").hidden) setStop(find("x"), rows[at].querySelector("input"));
     }
 
-    // Where one types stand four decimals; elsewhere no more than a field has room for.
+    // Where one types stand four decimals; in a matrix no more than a field has room for.
     function show(made, number) {
       const isUsed = made === document.activeElement;
-      const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : 3;
+      const isTight = number < 0 && !made.dataset.name.startsWith("x");
+      const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : isTight ? 3 : 4;
       made.value = typed(Number(number.toFixed(places)));
       made.removeAttribute("aria-invalid");
     }
