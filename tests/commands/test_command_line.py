@@ -16,6 +16,7 @@ from refusals import check_refused
 
 from attention._command import options_of, parse, run_command, spell
 from attention._console import one_line, shown
+from attention.sentiment.trainer import TrainingError
 
 
 class Config(BaseModel):
@@ -168,7 +169,10 @@ def test_help_is_not_an_error(capsys):
     assert "Where, as Config says." in printed
 
 
-@pytest.mark.parametrize("error", [ValueError("bad\n  news"), FileNotFoundError(" bad\r\nnews")])
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("bad\n  news"), FileNotFoundError(" bad\r\nnews"), TrainingError("bad news")],
+)
 def test_errors_are_one_line_and_code_2(error, monkeypatch, capsys):
     def main(arguments):
         raise error

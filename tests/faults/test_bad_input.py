@@ -1,13 +1,12 @@
 """Bad input to any command: code 2, one line that says what to do, no trace left."""
 
-import hashlib
 import shutil
 import subprocess
 import sys
 
 import pytest
 import small_run
-from run_files import make_unfinished, set_fields
+from run_files import contents, make_unfinished, set_fields
 
 from attention import evaluate, predict, train
 from attention._command import run_command
@@ -213,13 +212,6 @@ def prepare(template, folder, changes, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def content(folder):
-    return {
-        path: path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-    }
-
-
 @pytest.mark.parametrize("group", BAD)
 def test_bad_input_ends_in_one_line_and_code_2(group, template, tmp_path, capfd, monkeypatch):
     failures = []
@@ -227,7 +219,7 @@ def test_bad_input_ends_in_one_line_and_code_2(group, template, tmp_path, capfd,
         folder = tmp_path / str(i)
         prepare(template, folder, changes, monkeypatch)
         monkeypatch.setattr(sys, "argv", line)
-        before = content(folder)
+        before = contents(folder)
         code = run_command(COMMANDS[line[0]])
         printed = capfd.readouterr()
         checks = {
@@ -236,7 +228,7 @@ def test_bad_input_ends_in_one_line_and_code_2(group, template, tmp_path, capfd,
             "an error": printed.err.startswith("error: "),
             "one line": printed.err.count("\n") == 1,
             **{text: text in printed.err for text in texts},
-            "no trace": content(folder) == before,
+            "no trace": contents(folder) == before,
         }
         missing = [check for check, holds in checks.items() if not holds]
         if missing:

@@ -6,6 +6,11 @@ from processes import checkpoint_metadata
 from safetensors.torch import load_file, save_file
 
 
+def contents(folder):
+    """Return the bytes of every file, and False for a folder."""
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
 def edit_json(path, change):
     content = json.loads(path.read_text())
     change(content)

@@ -1,6 +1,7 @@
 """The run folder: what is written and read back, and what is refused."""
 
 import json
+import re
 import shutil
 import threading
 import warnings
@@ -11,8 +12,9 @@ import pytest
 import small_run
 import torch
 from matplotlib import pyplot as plt
+from processes import checkpoint_metadata
 from refusals import check_refused
-from run_files import edit_json, edit_tensors, make_unfinished
+from run_files import contents, edit_json, edit_tensors, make_unfinished
 from safetensors.torch import load_file, save, save_file
 
 from attention import _files
@@ -279,6 +281,7 @@ def test_a_broken_checkpoint_is_never_half_loaded_in_silence(run):
         trainer, data = make_trainer(run)
         before = {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
         damage()
+        damaged = contents(run)
         try:
             run_folder.load_checkpoint(run, trainer, data)
         finally:
@@ -286,15 +289,39 @@ def test_a_broken_checkpoint_is_never_half_loaded_in_silence(run):
             assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
             assert not trainer.optimizer.state
             assert trainer.state.epoch == 0
+            assert contents(run) == damaged
 
     def edited(change):
         return lambda: edit_tensors(path, change)
 
+    def told(change):
+        """Change what the checkpoint says about itself."""
+
+        def tell():
+            before = checkpoint_metadata(path)
+            after = change(before)
+            assert after != before
+            save_file(load_file(path), path, {"state": after})
+
+        return tell
+
+    header = 8 + int.from_bytes(good[:8], "little")
+    unreadable = "not a checkpoint that can be read"
+
     cases = [
-        (lambda: path.write_bytes(good[:-7]), "not a checkpoint that can be read"),
-        (lambda: path.write_bytes(b""), "not a checkpoint that can be read"),
-        (lambda: save_file({"sums": torch.ones(4)}, path), "not a checkpoint that can be read"),
-        (lambda: save_file({"sums": torch.ones(4)}, path, {"state": "{}"}), "batch: .*required"),
+        (lambda: path.write_bytes(good[:-7]), f"{unreadable}.*start again in another folder"),
+        (lambda: path.write_bytes(good[: len(good) // 2]), unreadable),
+        (lambda: path.write_bytes(good[: header - 1]), unreadable),
+        (lambda: path.write_bytes(b""), unreadable),
+        (lambda: save_file({"sums": torch.ones(4)}, path), unreadable),
+        (told(lambda s: "{}"), f"{unreadable}: batch: .*required"),
+        (told(lambda s: s[: len(s) // 2]), unreadable),
+        (told(lambda s: "[" * 100_000), unreadable),
+        (told(lambda s: s.replace('"batch": 0', '"batch": -1')), unreadable),
+        (told(lambda s: s.replace('"batch": 0', '"batch": 99')), "beyond the run"),
+        (told(lambda s: re.sub('"seconds": [^,}]+', '"seconds": NaN', s)), "seconds"),
+        (told(lambda s: s.replace('"seed": 42', '"seed": "42"')), "another seed"),
+        (told(lambda s: s.replace('"seed": 42', '"momentum": 3, "seed": 42')), "another momentum"),
         (edited(lambda t: t.pop("sums")), "lacks sums"),
         (edited(lambda t: t.pop("model.embedding.weight")), "does not fit"),
         (edited(lambda t: t.pop("optimizer.1.exp_avg_sq")), "does not fit"),
