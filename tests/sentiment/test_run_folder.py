@@ -188,8 +188,11 @@ def test_a_broken_run_is_not_loaded_and_its_file_is_named(run):
             path.write_bytes(content)
         run_folder.load_run(run, CPU)
 
-    without_a_word = json.loads(good[tokenizer])
-    without_a_word["model"]["vocab"].popitem()
+    def with_words(change):
+        edited = json.loads(good[tokenizer])
+        change(edited["model"]["vocab"])
+        return json.dumps(edited).encode()
+
     unreadable = "does not hold a run's configuration that can be read"
     cases = [
         (config, None, "holds no run, there is no config.json"),
@@ -197,12 +200,21 @@ def test_a_broken_run_is_not_loaded_and_its_file_is_named(run):
         (config, b"[]", "config.json: expected a run's configuration, got none of its train"),
         (config, b'{"train": {}}', "expected a run's configuration, got none of its model"),
         (config, b'"\xff"', unreadable),
+        (config, b'"\\ud800"', "configuration"),
+        (config, b"[" * 100_000, "configuration"),
+        (config, b"null", "configuration"),
+        (config, b"7", "configuration"),
+        (config, b'{"model": 7, "train": []}', "configuration"),
+        (config, b'{"model": {"vocab_size": 25}, "train": []}', "configuration"),
+        (config, b'{"model": {"vocab_size": 25}}', "configuration"),
         (weights, None, "finish the run with --resume"),
         (weights, b"\0" * 50, "does not hold a classifier that can be read"),
         (weights, save({"x": torch.ones(1)}), "model.safetensors lacks"),
         (tokenizer, None, "does not hold a run that can be read"),
         (tokenizer, b"{}", "does not hold a run that can be read"),
-        (tokenizer, json.dumps(without_a_word).encode(), r"tokenizer.json has \d+ ids, config"),
+        (tokenizer, with_words(dict.popitem), r"tokenizer.json has \d+ ids, config"),
+        (tokenizer, with_words(lambda w: w.update(good=10**9)), "tokenizer.json"),
+        (tokenizer, with_words(lambda w: w.update(good=0)), "tokenizer.json"),
     ]
     check_refused(load, cases)
 
