@@ -11,11 +11,7 @@ from refusals import check_refused
 from scipy.stats import spearmanr
 
 from attention import SentimentClassifier
-from attention.analysis import (
-    deletion_effects,
-    gradient_effects,
-    rank_correlation,
-)
+from attention.analysis import deletion_effects, gradient_effects, rank_correlation
 from attention.layers.variants import VARIANTS
 
 IDS = torch.tensor([5, 11, 2, 7, 11, 3, 19])  # a word twice, a separator

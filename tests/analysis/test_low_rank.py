@@ -12,12 +12,7 @@ from refusals import check_refused
 from torch import nn
 from wrapped import wrap
 
-from attention import (
-    MultiHeadAttention,
-    QKSelfAttention,
-    SelfAttention,
-    SelfAttentionV1,
-)
+from attention import MultiHeadAttention, QKSelfAttention, SelfAttention, SelfAttentionV1
 from attention.analysis import (
     balance,
     bilinear_form,
@@ -167,13 +162,10 @@ def test_a_truncated_layer_has_the_nearest_form_and_the_old_scale(layer, data, s
 
 def test_wrong_layers_and_matrices_are_refused():
     layer = QKSelfAttention(5, key_dim=3)
-    calls = {
-        "balance": balance,
-        "truncate": functools.partial(truncate_rank, r=1),
-    }
+    calls = balance, functools.partial(truncate_rank, r=1)
     of_layer = [
         (call, (wrong,), ["layer: expected SelfAttentionV1", f"got {type(wrong).__name__}"])
-        for call in calls.values()
+        for call in calls
         for wrong in (nn.MultiheadAttention(4, 2), MultiHeadAttention(4, 2))
     ]
     of_layer += [(bilinear_form, (nn.Linear(3, 3),), "layer: expected .* got Linear")]
@@ -181,9 +173,9 @@ def test_wrong_layers_and_matrices_are_refused():
     parametrized = QKSelfAttention(5, key_dim=3)
     parametrized.W_query = computed
     message = "expected matrices that are parameters, got a Parametrized"
-    of_layer += [(call, (parametrized,), message) for call in calls.values()]
+    of_layer += [(call, (parametrized,), message) for call in calls]
     with_biases = QKSelfAttention(5, key_dim=3, bias=True)
-    biases = [(call, (with_biases,), "expected one without biases") for call in calls.values()]
+    biases = [(call, (with_biases,), "expected one without biases") for call in calls]
     zeros, matrix = "matrix: expected one that is not zero everywhere", "expected a matrix, got"
     values = [
         *biases,

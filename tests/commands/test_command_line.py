@@ -79,17 +79,10 @@ def test_fields_of_a_configuration_s_error_are_spelled_as_options():
 def test_names_are_shown_as_they_are():
     for name in "reviews.csv", "/a/b-c_d.e", r"C:\data", "text", "Größe", "良い":
         assert shown(name) == name
-    for name in (
-        "",
-        "two  spaces",
-        "tab\t",
-        "a,b",
-        "it's",
-        "cafe\u0301",
-        "\udce9",
-        Path("my reviews"),
-    ):
+    for name in "", "a,b", "it's", "two  spaces", "end ", "two\nlines", "tab\t", Path("my reviews"):
         assert shown(name) == repr(str(name))
+    for name in "cafe\u0301", "text\u200b", "\xa0text", "\u200etext", "\udce9", "\x1b[31m":
+        assert shown(name) == repr(name)
     assert one_line(" a\n\t b  c\td\x1b[0m\udce9 é√ ") == r"a b  c\td\x1b[0m\udce9 é√"
 
 

@@ -63,10 +63,7 @@ def test_other_reviews_than_those_of_training(finished, tmp_path, capsys):
 
 
 def test_the_names_of_columns_are_remembered(tmp_path, capsys):
-    texts, labels = small_run.reviews(60, 3)
-    rows = [json.dumps({"review": t, "stars": y}) for t, y in zip(texts, labels, strict=True)]
-    own = tmp_path / "own.jsonl"
-    own.write_text("\n".join(rows))
+    own = small_run.write_table(tmp_path / "own.jsonl", small_run.rows(60, 3, "review", "stars"))
     out = small_run.train(
         tmp_path / "run", "--text-column", "review", "--label-column", "stars", data=own
     )
@@ -74,10 +71,8 @@ def test_the_names_of_columns_are_remembered(tmp_path, capsys):
     _, result = result_of(capsys, out, "--split", "validation")
     line = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
     assert result["clean"] == line["clean"]
-    other = tmp_path / "other.csv"
-    other.write_text(
-        "".join(["text;stars\n", *(f"{t};{y}\n" for t, y in zip(texts, labels, strict=True))])
-    )
+    rows = small_run.rows(60, 3, label="stars")
+    other = small_run.write_table(tmp_path / "other.csv", rows, ";")
     _, result = result_of(capsys, out, "--data", other, "--text-column", "text")
     assert result["clean"]["n"] == 60  # a file is measured whole
 
@@ -92,10 +87,7 @@ def test_a_folder_needs_only_the_split_that_is_measured(finished, capsys, tmp_pa
 
 def test_validation_reviews_that_have_changed_are_noticed(tmp_path, capsys):
     """A drawn tenth was drawn anew where the file had grown, and with it what was trained on."""
-    data = tmp_path / "all.csv"
-    texts, labels = small_run.reviews(40, 1)
-    rows = [f"{text},{label}" for text, label in zip(texts, labels, strict=True)]
-    data.write_text("\n".join(["text,label", *rows]))
+    data = small_run.write_table(tmp_path / "all.csv", small_run.rows(40, 1))
     run = small_run.train(tmp_path / "run", data=data)
     _, before = result_of(capsys, run, "--split", "validation")
     assert evaluate.main([str(run), "--split", "validation", "--device", "cpu"]) == 0

@@ -3,8 +3,6 @@
 import json
 from argparse import Namespace
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import small_run
 import torch
@@ -41,8 +39,7 @@ def test_the_lab_cuts_words_and_rows_as_it_does():
 @pytest.mark.parametrize("name", ["lab13", "lab13-corrected"])
 def test_a_side_prepares_trains_and_measures(name, tmp_path):
     for split, count in (("train", 23), ("validation", 11)):
-        texts, labels = small_run.reviews(count, count)
-        pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / f"{split}.parquet")
+        small_run.write_table(tmp_path / f"{split}.parquet", small_run.rows(count, count))
     one = side.Lab13(tmp_path) if name == "lab13" else side.Corrected(tmp_path, lr=0.01)
     one.prepare()
     one.start()
@@ -87,8 +84,7 @@ def test_ways_of_causality_take_turns_and_their_medians_are_recorded(tmp_path, m
 
 def test_alternatives_read_the_same_words_and_mark_those_of_the_distractor(tmp_path):
     for split, count in (("train", 23), ("validation", 11)):
-        texts, labels = small_run.reviews(count, count)
-        pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / f"{split}.parquet")
+        small_run.write_table(tmp_path / f"{split}.parquet", small_run.rows(count, count))
     plain = alternatives.read_words(str(tmp_path), marked=False)
     marked = alternatives.read_words(str(tmp_path), marked=True)
     assert [len(plain[name][0]) for name in ("train", "clean", "distractor")] == [23, 11, 11]

@@ -30,10 +30,7 @@ def test_an_equation_becomes_mathml():
 
 @pytest.mark.parametrize(
     ("tex", "problem"),
-    [
-        (r"\frac{a}{b", 'Expected closing token "}"'),
-        ("日", "the site's font does not carry 日"),
-    ],
+    [(r"\frac{a}{b", 'Expected closing token "}"'), ("日", "the site's font does not carry 日")],
 )
 def test_tex_that_cannot_be_set_is_refused(tex, problem):
     with pytest.raises((LatexError, ValueError), match=problem):

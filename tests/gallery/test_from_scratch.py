@@ -7,11 +7,11 @@ import sys
 
 import from_scratch
 import pytest
+import small_run
 import torch
 from imports import imported
 from loops import for_each
 from run_pages import ROOT
-from small_run import reviews
 from torch import nn
 
 import attention
@@ -245,9 +245,8 @@ def test_an_epoch_is_a_step_per_batch_and_validation_is_none(scratch):
 
 
 def test_the_program_learns_an_easy_set(scratch, tmp_path, capsys):
-    rows = [f'{label},"{text}, they say."' for text, label in zip(*reviews(600, 0), strict=True)]
-    file = tmp_path / "reviews.csv"
-    file.write_text("\n".join(["label,text", *rows]), encoding="utf-8")
+    rows = [row | {"text": f"{row['text']}, they say."} for row in small_run.rows(600, 0)]
+    file = small_run.write_table(tmp_path / "reviews.csv", rows)
     assert scratch.main([str(file)]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()

@@ -1,7 +1,6 @@
 """The hundred lines: as few as they say, the package's equal, one line if nothing can be read."""
 
 import ast
-import csv
 import functools
 import gc
 import re
@@ -11,13 +10,11 @@ import sys
 import warnings
 from importlib import resources
 
-import pyarrow
 import pytest
+import small_run
 import torch
 from imports import imported
-from pyarrow import parquet
 from run_pages import ROOT
-from small_run import reviews
 
 import attention
 from attention import SentimentClassifier
@@ -62,20 +59,6 @@ def refused(monkeypatch, capsys):
         return line
 
     return run_here
-
-
-def write_csv(path, rows, columns=("text", "label")):
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([columns, *rows])
-    return path
-
-
-@pytest.fixture(scope="module")
-def rows():
-    some = reviews(400, seed=1)
-    return [
-        (f"{text} number {i}", label) for i, (text, label) in enumerate(zip(*some, strict=True))
-    ]
 
 
 def test_they_are_a_hundred_and_need_torch_and_the_standard_library_alone():
@@ -162,19 +145,20 @@ def test_the_model_is_the_packages_and_what_words_add_makes_its_logit(parts):
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory, rows):
+def ended(tmp_path_factory):
     """What a file of the kind asked for ends with, each but once."""
     folder = tmp_path_factory.mktemp("reviews")
+    rows = small_run.rows(400, seed=1)
+    rows = [row | {"text": f"{row['text']} number {i}"} for i, row in enumerate(rows)]
 
     @functools.cache
     def of_kind(kind):
         path = folder / f"reviews.{kind}"
         if kind == "csv":
             # A column of one's own takes no review away.
-            write_csv(path, [(*row, "my shop") for row in rows], ("text", "label", "source"))
+            small_run.write_table(path, [row | {"source": "my shop"} for row in rows])
             return run("--data", path, "awful soup", "lovely food", "?!")
-        texts, labels = zip(*rows, strict=True)
-        parquet.write_table(pyarrow.table({"text": texts, "label": labels}), path)
+        small_run.write_table(path, rows)
         return run("--data", path, "lovely food")
 
     return of_kind

@@ -87,11 +87,7 @@ WRONG = {
         SCORES[1] / SCORES[1].sum(),
         (SCORES[1] / 2**0.5).exp(),
     ],
-    "context-by-hand": [
-        (SCORES[1] / 2**0.5).softmax(-1) @ X,
-        VALUE.mean(0),
-        SCORES[1] @ VALUE,
-    ],
+    "context-by-hand": [(SCORES[1] / 2**0.5).softmax(-1) @ X, VALUE.mean(0), SCORES[1] @ VALUE],
     "journey-scores": [X_OF_SIX[1] @ X_OF_SIX.T, SCORES_OF_SIX[:, 1], SCORES_OF_SIX[1] / 2**0.5],
     "all-contexts": [contexts(scale=1), contexts(dim=0), SCORES_OF_SIX / 2**0.5 @ VALUES],
     "count-favourites": [[377, 1000], [944, 331], [999, 371]],

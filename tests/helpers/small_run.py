@@ -1,5 +1,7 @@
 """Few enough reviews to train on in a test, and a small run."""
 
+import csv
+import json
 import random
 from pathlib import Path
 
@@ -46,14 +48,31 @@ def reviews(count: int, seed: int) -> tuple[list[str], list[int]]:
     return texts, labels
 
 
+def rows(count: int, seed: int, text: str = "text", label: str = "label") -> list[dict]:
+    """Return reviews as the rows of a table, whose two columns have these names."""
+    texts, labels = reviews(count, seed)
+    return [{text: words, label: given} for words, given in zip(texts, labels, strict=True)]
+
+
+def write_table(path: Path, rows: list[dict], delimiter: str = ",") -> Path:
+    """Write rows of the same columns as Parquet, JSON lines or CSV, as the path ends."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            lines = csv.DictWriter(file, [*rows[0]], delimiter=delimiter)
+            lines.writeheader()
+            lines.writerows(rows)
+    return path
+
+
 def write_reviews(folder: Path) -> Path:
     """Write train and test as CSV, validation as Parquet."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, count in (("train", 23), ("test", 7)):
-        rows = [f"{text},{label}" for text, label in zip(*reviews(count, count), strict=True)]
-        (folder / f"{name}.csv").write_text("\n".join(["text,label", *rows]))
-    texts, labels = reviews(11, 11)
-    pq.write_table(pa.table({"text": texts, "label": labels}), folder / "validation.parquet")
+    for name, count in (("train.csv", 23), ("validation.parquet", 11), ("test.csv", 7)):
+        write_table(folder / name, rows(count, count))
     return folder
 
 

@@ -215,10 +215,7 @@ BAD = {
         weights(lambda t: t.update({WORD: torch.zeros(VOCAB_SIZE, 6, dtype=torch.int64)})),
         "as torch.int64",
     ),
-    "more layers than anyone waits for": (
-        config(num_hidden_layers=10**8),
-        "num_hidden_layers",
-    ),
+    "more layers than anyone waits for": (config(num_hidden_layers=10**8), "num_hidden_layers"),
     "more than the machine holds": (config(vocab_size=2**31), "2147483648"),
     "no size": (config(hidden_size=None), "hidden_size"),
     "heads that do not divide": (config(num_attention_heads=4), "divisor of embed_dim"),

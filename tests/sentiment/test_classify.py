@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import small_run
 import torch
+from small_run import write_table
 
 from attention import load_classifier
 from attention.sentiment import classify as module
@@ -88,19 +89,6 @@ def test_a_contribution_is_what_the_logit_loses_without_the_word(classify, text)
 ROWS = [{"id": i, "review": text, "städte": "Köln"} for i, text in enumerate(TEXTS) if text]
 
 
-def write(path: Path, rows: list[dict]) -> Path:
-    if ".parquet" in path.name:
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif ".jsonl" in path.name:
-        path.write_text("\n".join(map(json.dumps, rows)))
-    else:
-        with path.open("w", newline="") as file:
-            lines = csv.DictWriter(file, [*rows[0]], delimiter=";")
-            lines.writeheader()
-            lines.writerows(rows)
-    return path
-
-
 def read(path: Path) -> list[dict]:
     if path.suffix == ".parquet":
         return pq.read_table(path).to_pylist()
@@ -116,7 +104,7 @@ def test_a_file_is_read_and_written_with_all_its_columns(
     classify, tmp_path, monkeypatch, capsys, source, target
 ):
     monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 7)
-    file, out = write(tmp_path / source, ROWS), tmp_path / target
+    file, out = write_table(tmp_path / source, ROWS, ";"), tmp_path / target
     assert classify_file(classify, file, out, "review") == len(ROWS)
     assert f"1 of {len(ROWS)} hold no word that the model knows" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source, target])
@@ -132,7 +120,7 @@ def test_a_file_is_read_and_written_with_all_its_columns(
 def test_a_fault_in_the_last_row_leaves_no_file(classify, tmp_path, monkeypatch, target):
     monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 7)
     rows = [*ROWS, {"id": 99, "review": " ", "städte": "Köln"}]
-    file = write(tmp_path / "in.jsonl", rows)
+    file = write_table(tmp_path / "in.jsonl", rows)
     message = f"in.jsonl, row {len(rows)}, column review: expected text, got ' '"
     with pytest.raises(ValueError, match=message):
         classify_file(classify, file, tmp_path / target, "review")
@@ -140,7 +128,7 @@ def test_a_fault_in_the_last_row_leaves_no_file(classify, tmp_path, monkeypatch,
 
 
 def test_a_column_of_the_answers_name_is_refused(classify, tmp_path):
-    file = write(tmp_path / "in.csv", [{"review": "good", "probability": 1}])
+    file = write_table(tmp_path / "in.csv", [{"review": "good", "probability": 1}])
     with pytest.raises(ValueError, match=r"in\.csv: has a column probability, which is that of"):
         classify_file(classify, file, tmp_path / "out.csv", "review")
 
@@ -156,14 +144,14 @@ def test_a_column_may_be_empty_at_first(classify, tmp_path, monkeypatch):
     classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.parquet", "review")
     written = pq.read_table(tmp_path / "out.parquet")
     assert written.select(table.column_names) == table
-    source = write(tmp_path / "in.jsonl", [row | {"stars": None} for row in rows])
+    source = write_table(tmp_path / "in.jsonl", [row | {"stars": None} for row in rows])
     classify_file(classify, source, tmp_path / "other.parquet", "review")
     assert read(tmp_path / "other.parquet")[-1]["note"] == "late"
 
 
 @pytest.mark.parametrize("target", ["out.csv", "out.parquet", "out.jsonl"])
 def test_rows_that_would_be_lost_are_refused(classify, tmp_path, target):
-    file = write(tmp_path / "in.jsonl", [{"review": "good"}, {"review": "bad", "late": 1}])
+    file = write_table(tmp_path / "in.jsonl", [{"review": "good"}, {"review": "bad", "late": 1}])
     with pytest.raises(ValueError, match=r"row 2: has a column late, which row 1 lacks"):
         classify_file(classify, file, tmp_path / target, "review")
     file.write_text("")
@@ -174,7 +162,7 @@ def test_rows_that_would_be_lost_are_refused(classify, tmp_path, target):
 
 def test_what_parquet_holds_is_spelled_or_refused_elsewhere(classify, tmp_path):
     day, cent = datetime(2026, 11, 28, 9, 30), Decimal("1.10")
-    file = write(tmp_path / "in.parquet", [{"review": "good", "day": day, "price": cent}])
+    file = write_table(tmp_path / "in.parquet", [{"review": "good", "day": day, "price": cent}])
     for name in "out.jsonl", "out.csv":
         classify_file(classify, file, tmp_path / name, "review")
     row = json.loads((tmp_path / "out.jsonl").read_text())
@@ -182,7 +170,7 @@ def test_what_parquet_holds_is_spelled_or_refused_elsewhere(classify, tmp_path):
     with (tmp_path / "out.csv").open() as read:
         assert next(csv.DictReader(read))["day"] == str(day)
     for value, kinds in (b"\xff", (".jsonl", ".csv")), ([1, 2], (".csv",)):
-        file = write(tmp_path / "raw.parquet", [{"review": "good", "raw": value}])
+        file = write_table(tmp_path / "raw.parquet", [{"review": "good", "raw": value}])
         for kind in kinds:
             with pytest.raises(
                 ValueError, match=r"raw\.parquet.*type (bytes|list) can't be written as .*parquet"
@@ -211,7 +199,7 @@ def test_a_column_of_parquet_keeps_its_type_whatever_it_is(classify, tmp_path, m
 
 @pytest.mark.parametrize("values", [(1, "one"), (2**70, 1)])
 def test_what_parquet_can_not_hold_is_refused_from_the_first_rows_on(classify, tmp_path, values):
-    file = write(tmp_path / "in.jsonl", [{"review": "good", "n": value} for value in values])
+    file = write_table(tmp_path / "in.jsonl", [{"review": "good", "n": value} for value in values])
     with pytest.raises(ValueError, match=r"in.jsonl: a column has .*; let --out end in .jsonl"):
         classify_file(classify, file, tmp_path / "out.parquet", "review")
     assert not [*tmp_path.glob("out*")]
@@ -220,7 +208,7 @@ def test_what_parquet_can_not_hold_is_refused_from_the_first_rows_on(classify, t
 def test_a_number_is_never_rounded_to_the_type_of_the_first_rows(classify, tmp_path, monkeypatch):
     monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 3)
     rows = [{"review": "good", "n": i if i < 4 else i + 0.5} for i in range(6)]
-    file = write(tmp_path / "in.jsonl", rows)
+    file = write_table(tmp_path / "in.jsonl", rows)
     with pytest.raises(ValueError, match=r"in.jsonl: a column has values of several types"):
         classify_file(classify, file, tmp_path / "out.parquet", "review")
     assert not [*tmp_path.glob("out*")]
