@@ -1,16 +1,19 @@
 """Real processes that train, ways to stop them, and the files that they leave."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
+from unittest import mock
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
 from attention.sentiment import run_folder
+from attention.sentiment.progress import Progress
 
 RUN_FILES = {
     ".lock",
@@ -67,6 +70,24 @@ def without_times(metrics):
         {k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second")}
         for line in metrics
     ]
+
+
+class Interrupted(Exception):
+    """What ends a run in its midst."""
+
+
+@contextlib.contextmanager
+def signalled_at(epoch, batch, number):
+    """Let this process get a signal after a batch, while it trains here."""
+    after_batch = Progress.after_batch
+
+    def stop(self, trainer):
+        if (trainer.state.epoch, trainer.state.batch) == (epoch, batch):
+            os.kill(os.getpid(), number)
+        after_batch(self, trainer)
+
+    with mock.patch.object(Progress, "after_batch", stop):
+        yield
 
 
 # Sends itself a signal at a given step, which no timer could hit, but not in the first process.

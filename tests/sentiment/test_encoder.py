@@ -7,7 +7,7 @@ import pytest
 import small_encoder
 import small_run
 import torch
-from processes import are_equal, load_weights, read_metrics, without_times
+from processes import are_equal, load_weights, read_metrics, signalled_at, without_times
 
 from attention.evaluate import evaluate
 from attention.pretrained import load_encoder
@@ -15,7 +15,6 @@ from attention.sentiment import evaluation, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import predict
 from attention.sentiment.model import SentimentClassifier, build_model
-from attention.sentiment.progress import Progress
 from attention.sentiment.reviews import Reviews
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID
@@ -92,19 +91,6 @@ def test_a_run_predicts_and_is_measured_as_any_other(options, tmp_path):
     assert not list(out.glob("checkpoint/features*"))
 
 
-def stop_at(monkeypatch, name, count):
-    """Let SIGTERM come at one call of what Progress is told."""
-    method, calls = getattr(Progress, name), []
-
-    def stop(self, *arguments):
-        calls.append(1)
-        if len(calls) == count:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return method(self, *arguments)
-
-    monkeypatch.setattr(Progress, name, stop)
-
-
 def test_a_stop_while_encoding_keeps_what_was_encoded(tmp_path, monkeypatch, capsys):
     whole = run(tmp_path / "whole")
     out = tmp_path / "run"
@@ -136,10 +122,8 @@ def test_a_stop_while_training_ends_bit_for_bit_as_one_never_stopped(
     options, tmp_path, monkeypatch
 ):
     whole, out = run(tmp_path / "whole", *options), tmp_path / "run"
-    with monkeypatch.context() as patch:
-        stop_at(patch, "after_batch", 14)
-        data = str(tmp_path / "reviews")
-        line = ["--data", data, "--out", str(out), *OPTIONS, *options]
+    line = ["--data", str(tmp_path / "reviews"), "--out", str(out), *OPTIONS, *options]
+    with signalled_at(1, 4, signal.SIGTERM):
         assert main(line) == 128 + signal.SIGTERM
     if not options:  # what nobody trains needs no saving
         assert (out / run_folder.CHECKPOINT).stat().st_size < 4_000

@@ -2,14 +2,13 @@
 
 import json
 import math
-import os
 import random
 import re
 import signal
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from processes import are_equal, load_weights, signalled_at
 
 from attention import SentimentClassifier, evaluate, load_classifier, train
 from attention.analysis import deletion_effects
@@ -18,7 +17,6 @@ from attention.sentiment.batches import make_examples
 from attention.sentiment.config import ModelConfig
 from attention.sentiment.confusion import in_words, macro_f1, per_label
 from attention.sentiment.evaluation import measure
-from attention.sentiment.progress import Progress
 from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import Ragged
@@ -214,21 +212,12 @@ def test_texts_in_another_script_are_read_by_their_characters(tmp_path, capsys):
         train.train(train.configure([*line, "--words", "a-z", "--out", str(tmp_path / "other")]))
 
 
-def test_a_run_with_several_labels_stops_and_resumes_bit_for_bit(tmp_path, monkeypatch):
+def test_a_run_with_several_labels_stops_and_resumes_bit_for_bit(tmp_path):
     data = write_topics(tmp_path / "topics.tsv", 80)
     line = ["--data", str(data), "--label-column", "topic", "--model", "qkv", "--epochs", "3"]
     line += ["--batch-size", "16", "--bigram-buckets", "0", "--min-steps", "1"]
     assert train.main([*line, "--out", str(tmp_path / "whole")]) == 0
-    after_batch = Progress.after_batch
-
-    def stop(self, trainer):
-        if (trainer.state.epoch, trainer.state.batch) == (1, 3):
-            os.kill(os.getpid(), signal.SIGINT)
-        after_batch(self, trainer)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Progress, "after_batch", stop)
+    with signalled_at(1, 3, signal.SIGINT):
         assert train.main([*line, "--out", str(tmp_path / "run")]) == 128 + signal.SIGINT
     assert train.main(["--resume", str(tmp_path / "run")]) == 0
-    whole, run = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "run"))
-    assert all(torch.equal(run[name], table) for name, table in whole.items())
+    assert are_equal(load_weights(tmp_path / "run"), load_weights(tmp_path / "whole"))

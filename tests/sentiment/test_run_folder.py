@@ -12,7 +12,7 @@ import pytest
 import small_run
 import torch
 from matplotlib import pyplot as plt
-from processes import checkpoint_metadata
+from processes import Interrupted, checkpoint_metadata
 from refusals import check_refused
 from run_files import contents, edit_json, edit_tensors, make_unfinished
 from safetensors.torch import load_file, save, save_file
@@ -217,10 +217,6 @@ def test_a_broken_run_is_not_loaded_and_its_file_is_named(run):
         (tokenizer, with_words(lambda w: w.update(good=0)), "tokenizer.json"),
     ]
     check_refused(load, cases)
-
-
-class Interrupted(Exception):
-    pass
 
 
 def test_a_checkpoint_puts_everything_back(run):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from processes import Interrupted
 from torch.nn import functional as F
 
 from attention import SentimentClassifier
@@ -188,9 +189,6 @@ def test_resuming_from_any_state_gives_the_same_weights(step, optimizer):
     config = WITH_DROPOUT.replace(optimizer=optimizer)
     whole = train(config)
     saved = {}
-
-    class Interrupted(Exception):
-        pass
 
     def interrupt(trainer):
         if trainer.state.epoch * BATCHES + trainer.state.batch == step:

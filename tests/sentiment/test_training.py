@@ -10,11 +10,13 @@ import small_run
 import torch
 from processes import (
     RUN_FILES,
+    Interrupted,
     are_equal,
     checkpoint_position,
     load_weights,
     python,
     read_metrics,
+    signalled_at,
     without_times,
 )
 from refusals import check_refused
@@ -143,32 +145,17 @@ def test_a_finished_run_is_refused(whole):
     assert are_equal(load_weights(whole), before)
 
 
-class Interrupted(Exception):
-    pass
-
-
 def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     whole, tmp_path, monkeypatch, capsys
 ):
     """Here in this process; processes that are killed for good are among the faults."""
-    out, after_batch, replace = tmp_path / "run", Progress.after_batch, os.replace
+    out, replace = tmp_path / "run", os.replace
     line = ["--data", str(whole.parent / "reviews"), "--out", str(out)]
     line += [*small_run.OPTIONS, *small_run.DROPOUT]
 
-    def stopped_at(*moment, kind):
-        """Train until a signal comes in the midst of an epoch; return the exit code."""
-
-        def stop(self, trainer):
-            if (trainer.state.epoch, trainer.state.batch) == moment:
-                os.kill(os.getpid(), kind)
-            after_batch(self, trainer)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Progress, "after_batch", stop)
-            return main(line)
-
     # Ctrl-C in the first epoch: finishes the step, saves, says how to resume.
-    assert stopped_at(0, 4, kind=signal.SIGINT) == 128 + signal.SIGINT
+    with signalled_at(0, 4, signal.SIGINT):
+        assert main(line) == 128 + signal.SIGINT
     last = f"stopped by SIGINT, saved; resume with: python -m attention.train --resume {out}"
     assert capsys.readouterr().err.splitlines()[-1] == last
     assert checkpoint_position(out) == (0, 4)
@@ -191,7 +178,8 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     assert len(read_metrics(out)) == 1
     assert checkpoint_position(out) == (1, 2)  # the one before
     # SIGTERM, and then on to the end from a folder that has been moved.
-    assert stopped_at(2, 3, kind=signal.SIGTERM) == 128 + signal.SIGTERM
+    with signalled_at(2, 3, signal.SIGTERM):
+        assert main(line) == 128 + signal.SIGTERM
     assert "stopped by SIGTERM, saved" in capsys.readouterr().err
     out = out.rename(tmp_path / "moved run")
     assert main(["--resume", str(out)]) == 0
