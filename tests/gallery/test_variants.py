@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from imports import imported
+from layer_oracle import attend
 from run_pages import ROOT
 from torch.nn import functional as F
 
@@ -35,82 +36,51 @@ def variants(path):
     return module
 
 
-# ---- each equation again, one query after the other, over the keys that it may attend to
+# ---- each equation again, of the scores of all pairs
 
 
-def by_rows(query, key, value, allowed, weigh):
-    """Sum over the keys of each query with the weights that ``weigh(i, keys)`` gives."""
-    rows = []
-    for i, may in enumerate(allowed):
-        keys = may.nonzero().flatten().tolist()
-        weights = weigh(i, keys) if keys else []
-        row = torch.zeros_like(value[0])
-        for weight, j in zip(weights, keys, strict=True):
-            row = row + weight * value[j]
-        rows.append(row)
-    return torch.stack(rows)
+def scores(query, key):
+    return torch.einsum("nk,mk->nm", query, key) / math.sqrt(query.shape[-1])
 
 
-def dots(query, key):
-    """Write a score as a sum of products over √k."""
-    return lambda i, j: (
-        sum(q * k for q, k in zip(query[i], key[j], strict=True)) / math.sqrt(len(query[i]))
-    )
-
-
-def normalised(scores, extra=None):
-    """Divide exponentials by their sum, to which that of one more score may be added."""
-    every = [*scores, *([] if extra is None else [extra])]
-    top = max(score.item() for score in every)
-    total = sum(torch.exp(score - top) for score in every)
-    return [torch.exp(score - top) / total for score in scores]
-
-
-def rms(x, gain):
-    """Divide by the root mean square, and multiply by the gain."""
-    scaled = x / torch.sqrt(x.square().mean() + torch.finfo(x.dtype).eps)
-    return scaled if gain is None else scaled * gain
+def normalised(scores, value, allowed):
+    """Sum over the allowed keys with exponentials divided by their sum, as the oracle does."""
+    added = torch.zeros(allowed.shape, dtype=value.dtype).masked_fill(~allowed, -math.inf)
+    return attend(scores, torch.eye(len(value), dtype=value.dtype), value, added, 1.0)[0]
 
 
 def softmax(q, k, v, allowed):
-    s = dots(q, k)
-    return by_rows(q, k, v, allowed, lambda i, keys: normalised([s(i, j) for j in keys]))
-
-
-def plus_one(q, k, v, allowed):
-    s, nothing = dots(q, k), torch.zeros((), dtype=torch.float64)
-    return by_rows(q, k, v, allowed, lambda i, keys: normalised([s(i, j) for j in keys], nothing))
+    return normalised(scores(q, k), v, allowed)
 
 
 def sink(q, k, v, allowed, sink):
-    s = dots(q, k)
-    return by_rows(q, k, v, allowed, lambda i, keys: normalised([s(i, j) for j in keys], sink))
+    """One more key has this score for every query that sees any, and hands over nothing."""
+    s = torch.cat([scores(q, k), sink.expand(len(q), 1)], dim=-1)
+    seen = torch.cat([allowed, allowed.any(dim=-1, keepdim=True)], dim=-1)
+    return normalised(s, torch.cat([v, torch.zeros_like(v[:1])]), seen)
+
+
+def plus_one(q, k, v, allowed):
+    return sink(q, k, v, allowed, torch.zeros((), dtype=torch.float64))
 
 
 def gated(q, k, v, allowed, gate):
     return softmax(q, k, v, allowed) / (1 + torch.exp(-gate))
 
 
-def qk_norm(q, k, v, allowed, gain=None):
-    q, k = (torch.stack([rms(row, gain) for row in each]) for each in (q, k))
+def qk_norm(q, k, v, allowed, gain=1.0):
+    tiny = torch.finfo(q.dtype).eps
+    q, k = (x / torch.sqrt((x**2).mean(dim=-1, keepdim=True) + tiny) * gain for x in (q, k))
     return softmax(q, k, v, allowed)
 
 
 def soft_cap(q, k, v, allowed, cap):
-    s = dots(q, k)
-
-    def weigh(i, keys):
-        powers = [torch.exp(-2 * s(i, j) / cap) for j in keys]
-        return normalised([cap * (1 - power) / (1 + power) for power in powers])
-
-    return by_rows(q, k, v, allowed, weigh)
+    power = torch.exp(-2 * scores(q, k) / cap)
+    return normalised(cap * (1 - power) / (1 + power), v, allowed)
 
 
 def sigmoid(q, k, v, allowed, bias):
-    s = dots(q, k)
-    return by_rows(
-        q, k, v, allowed, lambda i, keys: [1 / (1 + torch.exp(-s(i, j) - bias)) for j in keys]
-    )
+    return (1 / (1 + torch.exp(-scores(q, k) - bias))).masked_fill(~allowed, 0.0) @ v
 
 
 def window(q, k, v, allowed, window):
@@ -119,23 +89,16 @@ def window(q, k, v, allowed, window):
 
 
 def top_k(q, k, v, allowed, k_):
-    s = dots(q, k)
-    kept = torch.zeros_like(allowed)
-    for i, may in enumerate(allowed):
-        keys = sorted(may.nonzero().flatten().tolist(), key=lambda j: -s(i, j).item())
-        kept[i, keys[:k_]] = True
-    return softmax(q, k, v, kept)
+    ranked = scores(q, k).masked_fill(~allowed, -math.inf).argsort(descending=True)
+    kept = torch.zeros_like(allowed).scatter(-1, ranked[:, :k_], True)
+    return softmax(q, k, v, allowed & kept)
 
 
 def linear(q, k, v, allowed):
-    def feature(x):
-        return torch.where(x > 0, x + 1, torch.exp(torch.clamp(x, max=0.0)))
-
-    def weigh(i, keys):
-        products = [(feature(q[i]) * feature(k[j])).sum() for j in keys]
-        return [product / sum(products) for product in products]
-
-    return by_rows(q, k, v, allowed, weigh)
+    q, k = (torch.where(x > 0, x + 1, torch.exp(torch.clamp(x, max=0.0))) for x in (q, k))
+    products = (q @ k.T).masked_fill(~allowed, 0.0)
+    total = products.sum(dim=-1, keepdim=True)
+    return products / total.where(total > 0, 1.0) @ v
 
 
 # For each function its equation, and what else it reads: n queries, keys of width k, values of v
