@@ -4,19 +4,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from layer_oracle import rotate
 
 from attention import apply_rotary
-
-
-def complex_rotation(x, positions, base, interleaved):
-    """Multiply each pair, as one complex number, by exp(i p θ)."""
-    k, x = x.shape[-1], x.double()
-    pairs = x.unflatten(-1, (k // 2, 2)) if interleaved else x.unflatten(-1, (2, k // 2)).mT
-    theta = torch.tensor([base ** (-2 * i / k) for i in range(k // 2)], dtype=torch.float64)
-    angle = positions.double()[..., None] * theta
-    turned = torch.complex(*pairs.unbind(-1)) * torch.polar(torch.ones_like(angle), angle)
-    pairs = torch.view_as_real(turned)  # (..., n, k / 2, 2)
-    return (pairs if interleaved else pairs.mT).flatten(-2)
 
 
 @given(
@@ -37,7 +27,7 @@ def test_rotation_is_a_complex_product(
     x = torch.randn(*leading, n, k, dtype=dtype, requires_grad=True)
     positions = torch.randint(0, last, (*leading, n) if per_text else (n,))
     rotated = apply_rotary(x, positions, base=base, interleaved=interleaved)
-    expected = complex_rotation(x.detach(), positions, base, interleaved)
+    expected = rotate(x.detach(), positions, base, interleaved)
     assert rotated.dtype == dtype
     precise = dtype == torch.float64
     atol = 1e-12 if precise else 1e-6
@@ -45,7 +35,7 @@ def test_rotation_is_a_complex_product(
     # The gradient of a rotation is the rotation back.
     upstream = torch.randn_like(x)
     (grad,) = torch.autograd.grad(rotated, x, upstream)
-    back = complex_rotation(upstream, -positions, base, interleaved)
+    back = rotate(upstream, -positions, base, interleaved)
     torch.testing.assert_close(grad.double(), back, rtol=atol, atol=atol)
 
 
@@ -59,7 +49,7 @@ def test_the_first_position_is_zero_and_not_rotated():
 def test_16_bits_are_rotated_in_32():
     x = torch.randn(5, 64).bfloat16()
     positions = torch.tensor([0, 1_000, 2_001, 30_003, 30_004])
-    right = complex_rotation(x.float(), positions, 10_000.0, False)
+    right = rotate(x.float(), positions, 10_000.0, False)
     rotated = apply_rotary(x, positions)
     assert rotated.dtype == torch.bfloat16
     torch.testing.assert_close(rotated.double(), right, rtol=4e-3, atol=4e-3)

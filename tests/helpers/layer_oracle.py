@@ -60,14 +60,15 @@ def project(matrix, x):
     return product if matrix.bias is None else product + matrix.bias
 
 
-def rotate(vectors, at):
-    """Multiply number i by the unit that turned p · 10,000^(−i / half), halves as complex parts."""
-    half = vectors.shape[-1] // 2
-    angles = [[p * 10_000 ** (-i / half) for i in range(half)] for p in at]
-    units = [[complex(math.cos(a), math.sin(a)) for a in row] for row in angles]
-    units = torch.tensor(units, dtype=torch.complex128)  # (n, half)
-    turned = torch.complex(vectors[:, :half], vectors[:, half:]) * units
-    return torch.cat((turned.real, turned.imag), dim=-1)
+def rotate(x, positions, base=10_000.0, interleaved=False):
+    """Multiply each pair, as one complex number, by exp(i p θ)."""
+    k, x = x.shape[-1], x.double()
+    pairs = x.unflatten(-1, (k // 2, 2)) if interleaved else x.unflatten(-1, (2, k // 2)).mT
+    theta = torch.tensor([base ** (-2 * i / k) for i in range(k // 2)], dtype=torch.float64)
+    angle = torch.as_tensor(positions).double()[..., None] * theta
+    turned = torch.complex(*pairs.unbind(-1)) * torch.polar(torch.ones_like(angle), angle)
+    pairs = torch.view_as_real(turned)  # (..., n, k / 2, 2)
+    return (pairs if interleaved else pairs.mT).flatten(-2)
 
 
 def self_attention(layer, x, added, at):

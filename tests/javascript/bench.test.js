@@ -55,7 +55,9 @@ test("all three masks count, and a word that may attend to nothing gets zeros", 
   near(heads[0].scores[0], lesson.scores[0]); // a mask leaves the scores themselves alone
 });
 
-test("log softmax, also where the weight underflows", () => {
+test("softmax and its logarithm where an exponential overflows or underflows", () => {
+  const shares = [Math.E / (Math.E + 2), 1 / (Math.E + 2), 1 / (Math.E + 2)];
+  near(tensors.softmax([1001, 1000, 1000]), shares);
   near(tensors.logSoftmax([0, 0, -Infinity]), [Math.log(0.5), Math.log(0.5), -Infinity]);
   same(tensors.logSoftmax([5000, 0]), [0, -5000]);
 });

@@ -16,7 +16,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention import (
-    EnergyPooling,
     SelfAttentionV1,
     SinusoidalPositions,
     causal_mask,
@@ -93,16 +92,13 @@ def worked_example() -> dict[str, object]:
     layer = SelfAttentionV1(3, 2).double()
     matrices = {name: W.detach() for name, W in layer.named_parameters()}
     query, key, value = (x @ matrices[f"W_{name}"] for name in ("query", "key", "value"))  # (6, 2)
-    pooling = EnergyPooling(3).double()
     settings = {"plain": (None, None), "causal": (causal_mask(6), None), "unscaled": (None, 1.0)}
     layers = {}
     for name, (mask, scale) in settings.items():
         context, weights = scaled_dot_product_attention(query, key, value, mask, scale=scale)
         layers[name] = {"context": context, "weights": weights}
-    context, weights = pooling(x, need_weights=True)
     made = {"query": query, "key": key, "value": value, "scores": query @ key.T, "layers": layers}
-    energy = {"w": pooling.energy.weight[0], "weights": weights, "context": context}
-    return {"x": x, **matrices, **made, "energy": energy}
+    return {"x": x, **matrices, **made}
 
 
 def write_small(kind: str, folder: Path) -> PageModel:
