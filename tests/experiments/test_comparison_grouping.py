@@ -1,16 +1,14 @@
 """Reviews that may be of one film stay in one split: the rule on few rows, and on the real ones."""
 
 import importlib.resources
-from collections import defaultdict
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from attention.sentiment.reviews import Reviews
-from attention.sentiment.sources import load_reviews, read_groups, read_imdb
+from attention.sentiment.sources import read_groups, read_imdb
 from experiments.comparison import grouping
-from experiments.comparison.grouping import find_names, format_groups, group_films, order_groups
+from experiments.comparison.grouping import format_groups, group_films, order_groups
 from experiments.comparison.leak import name_leak
 
 
@@ -66,24 +64,6 @@ def test_the_table_is_what_the_rule_gives(imdb) -> None:
         assert rows.tolist() == expected.tolist()
     # One that held a large part of the reviews would leave the splits no choice.
     assert 50 < max(map(len, groups)) < 200
-
-
-def test_no_films_name_is_in_two_splits(imdb) -> None:
-    splits = load_reviews("imdb", seed=7).items()
-    split_of = {text: name for name, part in splits for text in part.texts}
-    split = [split_of[text] for text in imdb.texts]
-    rows_of = defaultdict(list)
-    for row, text in enumerate(imdb.texts):
-        for name in find_names(text):
-            rows_of[name].append(row)
-    checked = 0
-    for name, rows in rows_of.items():
-        if len(rows) <= 30:
-            for one, other in pairwise(rows):
-                if other - one <= 30 and imdb.labels[one] == imdb.labels[other]:
-                    assert split[one] == split[other], (name, one, other)
-                    checked += 1
-    assert checked > 10_000
 
 
 def test_names_leak_the_majority_of_the_training_reviews() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import from_scratch
+import oracles
 import pytest
 import small_run
 import torch
@@ -98,23 +99,16 @@ def copy(own: nn.Module, packages: nn.Module) -> None:
             theirs.copy_(mine.normal_(std=0.5))
 
 
-def assert_same(own, packages, *inputs, **options) -> None:
-    results, gradients = [], []
-    leaves = [x for x in inputs if x is not None and x.is_floating_point()]
-    for function in (own, packages):
-        parameters = list(function.parameters()) if isinstance(function, nn.Module) else []
-        for x in leaves:
-            x.requires_grad_()
-        result = function(*inputs, **options)
-        parts = result if isinstance(result, tuple) else (result,)
-        torch.manual_seed(1)
-        loss = sum((part * torch.randn_like(part)).sum() for part in parts)
-        results.append(parts)
-        gradients.append(torch.autograd.grad(loss, [*leaves, *parameters]))
+def assert_same(own, packages, *inputs) -> None:
+    """Compare two functions or layers, and the gradients of inputs and parameters."""
+    leaves = [x.requires_grad_() for x in inputs if x is not None and x.is_floating_point()]
+    results, made_of = [], []
+    for each in (own, packages):
+        result = each(*inputs)
+        results.append(result if isinstance(result, tuple) else (result,))
+        made_of.append([*leaves, *(each.parameters() if isinstance(each, nn.Module) else ())])
     for mine, theirs in zip(*results, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-5)
-    for mine, theirs in zip(*gradients, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
+        oracles.assert_same(mine, theirs, 1e-5, *made_of)
 
 
 @for_each(which=range(5))

@@ -14,6 +14,7 @@ import pytest
 import small_run
 import torch
 from imports import imported
+from oracles import assert_same
 from run_pages import ROOT
 
 import attention
@@ -115,16 +116,10 @@ def test_words_are_those_of_the_package(parts):
 def test_attention_is_the_packages_in_value_and_in_gradient(parts):
     inputs = torch.randn(3, 2, 5, 4, requires_grad=True)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()[:, None]  # (2, 1, 5)
-    results = []
-    for compute in (
-        parts["scaled_dot_product_attention"],
-        attention.scaled_dot_product_attention,
-    ):
-        context, weights = compute(*inputs, mask)
-        (gradient,) = torch.autograd.grad(context.square().sum(), inputs)
-        results.append((context, weights, gradient))
-    for ours, packages in zip(*results, strict=True):
-        torch.testing.assert_close(ours, packages)
+    ours = parts["scaled_dot_product_attention"](*inputs, mask)
+    packages = attention.scaled_dot_product_attention(*inputs, mask)
+    for one, other in zip(ours, packages, strict=True):
+        assert_same(one, other, 1e-6, [inputs])
 
 
 def test_the_model_is_the_packages_and_what_words_add_makes_its_logit(parts):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from imports import imported
 from layer_oracle import attend
+from oracles import assert_same
 from run_pages import ROOT
 from torch.nn import functional as F
 
@@ -117,22 +118,6 @@ CASES = {
 sizes = st.integers(1, 5)
 
 
-def assert_equal(ours, theirs, leaves):
-    """Compare two results, and the gradients of all that they are made of."""
-    assert ours.shape == theirs.shape
-    torch.testing.assert_close(ours, theirs, rtol=TOLERANCE, atol=TOLERANCE)
-    direction = torch.randn_like(ours)
-    gradients = [
-        torch.autograd.grad((one * direction).sum(), leaves, allow_unused=True, retain_graph=True)
-        if one.requires_grad
-        else [None] * len(leaves)
-        for one in (ours, theirs)
-    ]
-    for one, other, leaf in zip(*gradients, leaves, strict=True):
-        pair = [torch.zeros_like(leaf) if each is None else each for each in (one, other)]
-        torch.testing.assert_close(*pair, rtol=100 * TOLERANCE, atol=100 * TOLERANCE)
-
-
 @pytest.mark.parametrize("name", CASES)
 @given(
     n=sizes,
@@ -161,7 +146,7 @@ def test_each_is_the_one_of_its_equation(variants, name, n, m, k, v, is_causal, 
     ours = getattr(variants, name)(query, key, value, mask, is_causal, **options)
     theirs = equation(query, key, value, allowed, *options.values())
     leaves = [query, key, value, *filter(torch.is_tensor, options.values())]
-    assert_equal(ours, theirs, leaves)
+    assert_same(ours, theirs, TOLERANCE, leaves)
     blind = ~allowed.any(dim=-1)
     assert not ours[blind].any()
 
@@ -174,7 +159,7 @@ def test_recurrences_are_their_causal_forms(variants, n, k, v, seed):
     context, state = variants.linear_recurrence(query, key, value)
     assert state.shape == (2, k, v + 1)
     causal = variants.linear_attention(query, key, value, is_causal=True)
-    assert_equal(context, causal, [query, key, value])
+    assert_same(context, causal, TOLERANCE, [query, key, value])
 
 
 @given(
@@ -202,7 +187,7 @@ def test_the_delta_rule_is_a_product_of_matrices(variants, n, k, v, decays, cut,
             carried = carried - beta[s] * (carried @ key[s]) * key[s]
             carried = carried * decay[s] if decays else carried
         expected.append(row)
-    assert_equal(context, torch.stack(expected), [query, key, value, beta, decay])
+    assert_same(context, torch.stack(expected), TOLERANCE, [query, key, value, beta, decay])
     cut = min(cut, n - 1)
     if cut:  # what is kept is all that the rest needs
         tensors = (query, key, value, beta, *([decay] if decays else []))

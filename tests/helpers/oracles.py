@@ -156,6 +156,18 @@ def results(attention, leaves, views, mask, upstream, dtype):
     return [context.detach().double(), *(grad.double() for grad in grads)]
 
 
+def assert_same(own, other, tolerance, leaves, leaves_of_other=None):
+    """Compare two results, and the gradients of what each was made of."""
+    torch.testing.assert_close(own, other, rtol=tolerance, atol=tolerance)
+    upstream = torch.randn_like(own)
+    gradients = [
+        torch.autograd.grad(one, of, upstream, retain_graph=True, materialize_grads=True)
+        for one, of in ((own, leaves), (other, leaves_of_other or leaves))
+    ]
+    for one, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, expected, rtol=10 * tolerance, atol=10 * tolerance)
+
+
 def rounding(case):
     """Return the rounding of the dtype, and of scores as large as the case's top score."""
     wide = torch.finfo(torch.promote_types(case["dtype"], torch.float32)).eps
