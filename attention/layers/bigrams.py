@@ -48,9 +48,8 @@ class BigramEmbedding(nn.Module):
     def __init__(self, embed_dim: int, *, buckets: int) -> None:
         super().__init__()
         embed_dim = check_size("embed_dim", embed_dim)
-        buckets = check_size("buckets", buckets)
-        self.buckets = buckets
-        self.table = nn.Embedding(buckets, embed_dim)
+        self.buckets = check_size("buckets", buckets)
+        self.table = nn.Embedding(self.buckets, embed_dim)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return a vector for each pair of neighbours."""

@@ -40,8 +40,7 @@ class KVCache:
     """
 
     def __init__(self, max_length: int) -> None:
-        max_length = check_size("max_length", max_length)
-        self.max_length = max_length
+        self.max_length = check_size("max_length", max_length)
         self.length = 0
         self._memory: tuple[Tensor, ...] | None = None
 

@@ -66,15 +66,11 @@ class LatentAttention(AttentionLayer):
         super().__init__()
         embed_dim, num_heads, head_dim = check_heads(embed_dim, num_heads, head_dim)
         latent_dim = max(embed_dim // 2, 1) if latent_dim is None else latent_dim
-        latent_dim = check_size("latent_dim", latent_dim)
-        rotary_dim = check_size("rotary_dim", rotary_dim, at_least=0)
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, head_dim
+        self.latent_dim = latent_dim = check_size("latent_dim", latent_dim)
+        self.rotary_dim = rotary_dim = check_size("rotary_dim", rotary_dim, at_least=0)
         if rotary_dim % 2:
             raise ValueError(f"rotary_dim: expected an even number, got {rotary_dim}")
-        self.embed_dim = embed_dim
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.latent_dim = latent_dim
-        self.rotary_dim = rotary_dim
         self.W_query = nn.Linear(embed_dim, num_heads * (head_dim + rotary_dim), bias=False)
         # The last rotary_dim columns make the shared rotated key.
         self.W_latent = nn.Linear(embed_dim, latent_dim + rotary_dim, bias=False)

@@ -101,16 +101,11 @@ class MultiHeadAttention(AttentionLayer):
         num_kv_heads = check_divisor("num_kv_heads", num_kv_heads, "num_heads", num_heads)
         if rotary and head_dim % 2:
             raise ValueError(f"rotary: expected heads of an even width, got {head_dim}")
-        if window is not None:
-            window = check_size("window", window)
-        dropout = check_dropout("dropout", dropout)
-        self.embed_dim = embed_dim
-        self.num_heads = num_heads
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, head_dim
         self.num_kv_heads = num_kv_heads
-        self.head_dim = head_dim
         self.rotary = rotary
-        self.window = window
-        self.dropout = dropout
+        self.window = None if window is None else check_size("window", window)
+        self.dropout = check_dropout("dropout", dropout)
         self.W_query = nn.Linear(embed_dim, num_heads * head_dim, bias=bias)
         self.W_key = nn.Linear(embed_dim, num_kv_heads * head_dim, bias=bias)
         self.W_value = nn.Linear(embed_dim, num_kv_heads * head_dim, bias=bias)

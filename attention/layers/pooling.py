@@ -16,8 +16,7 @@ class Pooling(AttentionLayer):
 
     def __init__(self, embed_dim: int) -> None:
         super().__init__()
-        embed_dim = check_size("embed_dim", embed_dim)
-        self.embed_dim = embed_dim
+        self.embed_dim = check_size("embed_dim", embed_dim)
 
     def forward(
         self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
@@ -131,8 +130,7 @@ class KeyedPooling(Pooling):
 
     def __init__(self, embed_dim: int, *, key_dim: int) -> None:
         super().__init__(embed_dim)
-        key_dim = check_size("key_dim", key_dim)
-        self.key_dim = key_dim
+        self.key_dim = key_dim = check_size("key_dim", key_dim)
         self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
         # The range that nn.Linear(key_dim, 1) draws from, as in Lab 13.
         self.query = nn.Parameter(torch.empty(key_dim).uniform_(-1, 1) * key_dim**-0.5)

@@ -70,12 +70,9 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, embed_dim: int, *, max_length: int = 512, base: float = 10_000.0) -> None:
         super().__init__()
-        embed_dim = check_size("embed_dim", embed_dim)
-        max_length = check_size("max_length", max_length)
-        base = check_positive("base", base)
-        self.embed_dim = embed_dim
-        self.max_length = max_length
-        self.base = base
+        self.embed_dim = check_size("embed_dim", embed_dim)
+        self.max_length = check_size("max_length", max_length)
+        self.base = check_positive("base", base)
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         """Return the tokens with their positions added."""

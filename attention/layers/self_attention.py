@@ -80,9 +80,8 @@ class SelfAttentionV1(OneHead):
 
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__()
-        d_in = check_size("d_in", d_in)
+        self.embed_dim = d_in = check_size("d_in", d_in)
         d_out = check_size("d_out", d_out)
-        self.embed_dim = d_in
         self.W_query = nn.Parameter(torch.rand(d_in, d_out))
         self.W_key = nn.Parameter(torch.rand(d_in, d_out))
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
@@ -134,13 +133,10 @@ class QKSelfAttention(OneHead):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        embed_dim = check_size("embed_dim", embed_dim)
-        key_dim = check_size("key_dim", key_dim)
-        dropout = check_dropout("dropout", dropout)
-        self.embed_dim = embed_dim
-        self.key_dim = key_dim
+        self.embed_dim = embed_dim = check_size("embed_dim", embed_dim)
+        self.key_dim = key_dim = check_size("key_dim", key_dim)
         self.scale = scale
-        self.dropout = dropout
+        self.dropout = check_dropout("dropout", dropout)
         self.W_query = nn.Linear(embed_dim, key_dim, bias=bias)
         self.W_key = nn.Linear(embed_dim, key_dim, bias=bias)
 
