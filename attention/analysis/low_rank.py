@@ -20,7 +20,7 @@ from attention._checks import check_floating, check_size
 from attention.layers.base import matrix_of
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.self_attention import QKSelfAttention, SelfAttentionV1
-from attention.layers.variants import variant
+from attention.layers.variants import VARIANTS, readers, refusal
 
 Layer = TypeVar("Layer", SelfAttentionV1, QKSelfAttention)
 
@@ -207,8 +207,12 @@ def parameter_count(kind: str, embed_dim: int, **options: Any) -> int:
         >>> [parameter_count(kind, 16, key_dim=8) for kind in ("keys", "qk", "qkv")]
         [136, 256, 512]
     """
+    if kind not in VARIANTS:
+        raise ValueError(f"kind: expected one of {', '.join(VARIANTS)}, got {kind!r}")
+    for option in options.keys() - VARIANTS[kind].options.keys():
+        raise ValueError(refusal(option, kind, readers(option)))
     with torch.device("meta"):  # shapes without memory
-        layer = variant(kind).build(embed_dim, **options)
+        layer = VARIANTS[kind].build(embed_dim, **options)
     return sum(weights.numel() for weights in layer.parameters())
 
 

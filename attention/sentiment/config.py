@@ -20,7 +20,7 @@ from pydantic import (
 from attention._console import shown
 from attention._model_files import as_pythons_own
 from attention._precision import Precision
-from attention.layers.variants import VARIANTS, readers, refusal, variant
+from attention.layers.variants import VARIANTS, readers, refusal
 from attention.sentiment.batches import Reading
 from attention.sentiment.files import MOST_LABELS, Columns
 from attention.sentiment.reviews import SENTIMENT
@@ -227,7 +227,7 @@ class ModelConfig(Config):
         # A layer refuses by itself what it can't be built from. Sizes that do not fit into memory
         # are refused where the machine is known.
         with contextlib.suppress(RuntimeError), torch.device("meta"):
-            variant(self.attention).build(self.embed_dim, **self.attention_options)
+            VARIANTS[self.attention].build(self.embed_dim, **self.attention_options)
         return self
 
     @property
@@ -247,7 +247,6 @@ class ModelConfig(Config):
         return Reading(self.max_length, self.keep, separator_id if self.separator else None)
 
 
-_OF_LAYERS = {name for each in VARIANTS.values() for name in each.options}
 _OF_EVERY_MODEL = {"attention", "dropout", "max_length", "keep", "separator", "labels", "dtype"}
 
 
@@ -258,8 +257,8 @@ def models_reading(field: str) -> list[str]:
         >>> models_reading("fine_tune"), models_reading("latent_dim")
         (['minilm'], ['latent'])
     """
-    if field in _OF_LAYERS:
-        return readers(field)
+    if of_layers := readers(field):
+        return of_layers
     if field == "fine_tune":
         return [MINILM]
     return [*VARIANTS, MINILM] if field in _OF_EVERY_MODEL else [*VARIANTS]

@@ -14,9 +14,9 @@ from attention._files import read_tensors, write_tensors, write_text
 from attention._model_files import read_errors
 from attention.functional import Attended
 from attention.layers.bigrams import BigramEmbedding
-from attention.layers.pooling import MeanPooling
+from attention.layers.pooling import MeanPooling, Pooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
-from attention.layers.variants import variant
+from attention.layers.variants import VARIANTS
 from attention.masks import padding_mask
 from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
 from attention.sentiment.batches import Batch, FeatureBatch
@@ -142,13 +142,13 @@ class SentimentClassifier(nn.Module):
             options = config.attention_options
             self._add_embeddings()
         self.dropout = Dropout(config.dropout)
-        chosen = variant(attention)
-        self.attention = chosen.build(width, **options)
+        self.attention = VARIANTS[attention].build(width, **options)
         # What goes by the order of the words, and must be told where a pair of them stands.
-        self.reads_positions = bool({"rotary", "window"} & chosen.options.keys())
+        self.reads_positions = bool({"rotary", "window"} & options.keys())
         # Contexts have the width of the values, if a layer has values.
         features = getattr(self.attention, "value_dim", width)
-        self.average = MeanPooling(features) if chosen.returns_contexts else None
+        pools = isinstance(self.attention, Pooling)
+        self.average = None if pools else MeanPooling(features)
         count = len(config.labels)
         self.classifier = nn.Linear(features, 1 if count == 2 else count)
         self.to(getattr(torch, dtype))

@@ -221,7 +221,7 @@ def test_a_count_of_what_cannot_be_built_is_refused():
     wrong = [
         ("qk", 8, {"key_dim": 0}, "key_dim: expected at least 1, got 0"),
         ("multihead", 8, {"num_kv_heads": 0}, "num_kv_heads: expected at least 1, got 0"),
-        ("kqv", 8, {}, "attention: expected one of mean, .* got 'kqv'"),
+        ("kqv", 8, {}, "kind: expected one of mean, .* got 'kqv'"),
         ("mean", 8, {"key_dim": 3}, "key_dim: expected keys, .*, which read it, got mean"),
     ]
     check_refused(lambda kind, d, options: parameter_count(kind, d, **options), wrong)
