@@ -44,9 +44,6 @@ class KVCache:
         self.length = 0
         self._memory: tuple[Tensor, ...] | None = None
 
-    def __repr__(self) -> str:
-        return f"KVCache(max_length={self.max_length}, length={self.length})"
-
     @property
     def nbytes(self) -> int:
         """Number of bytes allocated for keys and values, filled or not."""

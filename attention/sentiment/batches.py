@@ -204,12 +204,7 @@ class FeatureExamples:
 
 
 def make_examples(
-    ids: Ragged,
-    labels: Sequence[int] | Tensor,
-    *,
-    clean: bool = True,
-    pairs: bool = False,
-    seed: int = 42,
+    ids: Ragged, labels: Sequence[int] | Tensor, *, clean: bool = True, pairs: bool = False
 ) -> Examples:
     """Make examples of reviews alone, of reviews behind distractors, or of both.
 
@@ -219,7 +214,6 @@ def make_examples(
         clean: Whether to take every review alone.
         pairs: Whether to take every review behind one drawn at random, which may be itself. With
             ``clean``, these examples come after those of reviews alone, as in Lab 13.
-        seed: The seed of the distractors.
 
     Returns:
         The examples.
@@ -239,7 +233,7 @@ def make_examples(
     every = torch.arange(len(ids), dtype=torch.int32)
     review, distractor = [every] * (clean + pairs), [torch.full_like(every, -1)] * clean
     if pairs:
-        distractor.append(distractor_indices(len(ids), seed))
+        distractor.append(distractor_indices(len(ids)))
     labels = torch.as_tensor(labels, dtype=torch.float32)
     if labels.shape != (len(ids),):
         raise ValueError(f"labels: expected {len(ids)}, one per review, got {tuple(labels.shape)}")
@@ -316,8 +310,6 @@ def plan_batches(
         >>> [rows.tolist() for rows in plan_batches(torch.tensor([9, 2, 8, 3]), 2, shuffle=False)]
         [[1, 3], [2, 0]]
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size: expected at least 1, got {batch_size}")
     count = len(lengths)
     # Modulo 2**32 because torch's CPU generator uses no more bits of its seed.
     generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**32)

@@ -37,6 +37,7 @@ from attention.sentiment.tokenizer import encode_reviews, known_shares
 # Standard normal quantile of a two-sided 95 % interval.
 Z95 = NormalDist().inv_cdf(0.975)
 
+_MEASURED_AT_ONCE = 256
 _ENCODED_AT_ONCE = 64
 
 
@@ -135,7 +136,6 @@ def measure(
     model: SentimentClassifier,
     examples: Examples | FeatureExamples,
     *,
-    batch_size: int = 256,
     precision: Precision = "auto",
 ) -> Measured:
     r"""Measure accuracy and mean loss, each with its 95 % interval.
@@ -149,7 +149,6 @@ def measure(
     Args:
         model: Read in evaluation mode; afterwards it is in its previous mode.
         examples: The examples to measure on.
-        batch_size: The number of examples per batch.
         precision: As in :func:`~attention._precision.choose_precision`.
 
     Returns:
@@ -175,7 +174,7 @@ def measure(
     device, count = next(model.parameters()).device, len(model.config.labels)
     sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, and of their squares
     confusion = torch.zeros(count**2, dtype=torch.int64, device=device)
-    plan = plan_batches(examples.lengths(model.config.reading), batch_size, shuffle=False)
+    plan = plan_batches(examples.lengths(model.config.reading), _MEASURED_AT_ONCE, shuffle=False)
     shares = (rows[rank::world_size] for rows in plan)
     for batch, logits in run_batches(model, examples, shares, precision=precision):
         losses, answers = losses_of(logits, batch.labels)  # (B,), (B,)

@@ -276,9 +276,9 @@ def read_rows(
     kind = Path(path.stem if _packing(path) else path).suffix.lower()
     if kind not in READERS:
         raise ValueError(f"{shown(path)}: expected a file that ends in {KINDS_HELP}")
-    reader, rows = READERS[kind], 0
+    (name, read), rows = READERS[kind], 0
     try:
-        for row in reader.read(path, columns, every):
+        for row in read(path, columns, every):
             yield row
             rows += 1
     except MemoryError:
@@ -287,10 +287,10 @@ def read_rows(
         where = f", row {rows + 1}" if rows else ""
         raise ValueError(f"{shown(path)}{where}: {error}") from None
     except Exception as error:  # each library has its own
-        is_text = reader.name.endswith("UTF-8") and isinstance(error, UnicodeDecodeError)
+        is_text = name.endswith("UTF-8") and isinstance(error, UnicodeDecodeError)
         remedy = "; save it as UTF-8" if is_text else ""
         raise ValueError(
-            f"{shown(path)} cannot be read as {reader.name} after row {rows}: {error}{remedy}"
+            f"{shown(path)} cannot be read as {name} after row {rows}: {error}{remedy}"
         ) from error
 
 
@@ -424,17 +424,12 @@ def _seekable(path: Path) -> Iterator[Any]:
             yield name
 
 
-class Reader(NamedTuple):
-    """How files of a kind are read, and what that kind is called."""
-
-    name: str
-    read: Callable[[Path, Sequence[str], bool], Iterator[dict[str, Any]]]
-
-
-READERS = {
-    ".csv": Reader("CSV in UTF-8", read_csv),
-    ".tsv": Reader("CSV in UTF-8", read_csv),
-    ".jsonl": Reader("JSON lines in UTF-8", _read_json_lines),
-    ".ndjson": Reader("JSON lines in UTF-8", _read_json_lines),
-    ".parquet": Reader("Parquet", _read_parquet),
+Read = Callable[[Path, Sequence[str], bool], Iterator[dict[str, Any]]]
+READERS: dict[str, tuple[str, Read]] = {
+    ".csv": ("CSV in UTF-8", read_csv),
+    ".tsv": ("CSV in UTF-8", read_csv),
+    ".jsonl": ("JSON lines in UTF-8", _read_json_lines),
+    ".ndjson": ("JSON lines in UTF-8", _read_json_lines),
+    ".parquet": ("Parquet", _read_parquet),
 }
+"""What each kind of file is called, and how it is read."""

@@ -160,17 +160,12 @@ def train_tokenizer(
         The tokenizer. Ids have no gaps: the special ones come first, then words from the most
         frequent to the rarest, in alphabetical order if they are equally frequent.
 
-    Raises:
-        ValueError: If ``min_frequency`` < 1.
-
     Example:
         >>> tokenizer = train_tokenizer(["good food", "good service"])
         >>> encoded = tokenizer.encode("Good wine")
         >>> encoded.tokens, encoded.ids
         (['good', '<unk>'], [3, 1])
     """
-    if min_frequency < 1:
-        raise ValueError(f"min_frequency must be at least 1, got {min_frequency}")
     tokenizer = word_tokenizer((), clean_text=clean_text, words=words)
     trainer = trainers.WordLevelTrainer(
         vocab_size=2**31, min_frequency=min_frequency, show_progress=False

@@ -17,7 +17,6 @@ def test_the_bytes_are_those_of_all_keys_and_values():
     with torch.no_grad():
         latent(torch.randn(3, 4, 12), is_causal=True, cache=cache)
     assert cache.nbytes == 3 * 7 * (5 + 2) * 4
-    assert repr(cache) == "KVCache(max_length=7, length=4)"
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -24,7 +25,9 @@ lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=
 
 def make(reviews: list[list[int]], seed: int, clean: bool = True, pairs: bool = True) -> Examples:
     labels = [i % 2 for i in range(len(reviews))]
-    return make_examples(Ragged.from_lists(reviews), labels, clean=clean, pairs=pairs, seed=seed)
+    examples = make_examples(Ragged.from_lists(reviews), labels, clean=clean, pairs=pairs)
+    drawn = distractor_indices(len(reviews), seed)[examples.review]
+    return replace(examples, distractor=torch.where(examples.distractor < 0, -1, drawn))
 
 
 def reference(reviews, examples, row, max_length, keep, separator_id):
@@ -135,9 +138,6 @@ def test_pairs_come_after_the_clean_and_copy_nothing() -> None:
     assert examples.ids.flat.data_ptr() == ids.flat.data_ptr()
     pairs = make_examples(ids, [1, 0, 1], clean=False, pairs=True)
     assert pairs.distractor.tolist() == distractor_indices(3).tolist()
-    longer = Ragged.from_lists([[7]] * 101)
-    other = make_examples(longer, [0] * 101, clean=False, pairs=True, seed=5)
-    assert torch.equal(other.distractor, distractor_indices(101, seed=5))
 
 
 @pytest.mark.parametrize("separator_id", [None, 2])
@@ -161,8 +161,6 @@ def test_bad_input() -> None:
         make_examples(ids, [1, 0, 1])
     with pytest.raises(ValueError, match=r"^clean, pairs: expected at least one, got neither$"):
         make_examples(ids, [1, 0], clean=False)
-    with pytest.raises(ValueError, match=r"^batch_size: expected at least 1, got 0$"):
-        plan_batches(torch.tensor([1]), 0)
 
 
 def test_the_labs_settings_give_the_labs_rows() -> None:
@@ -174,7 +172,7 @@ def test_the_labs_settings_give_the_labs_rows() -> None:
 
     tokenizer = train_tokenizer(reviews.texts, min_frequency=1, clean_text=False)
     ids = encode_reviews(tokenizer, reviews.texts)
-    examples = make_examples(ids, reviews.labels, pairs=True, seed=42)
+    examples = make_examples(ids, reviews.labels, pairs=True)
     batch = examples.batch(torch.arange(2 * n), Reading(256, "head"))
     for row, expected in enumerate(words):
         tokens = [tokenizer.id_to_token(i) for i in batch.ids[row].tolist()]
