@@ -8,15 +8,7 @@ from torch import nn
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the configured device; ``auto`` takes this process's GPU if there is one.
-
-    Raises:
-        ValueError: If there is no such device.
-
-    Example:
-        >>> choose_device("cpu")
-        device(type='cpu')
-    """
+    """Return the configured device; ``auto`` takes this process's GPU if there is one."""
     wanted = name
     if name == "auto":
         wanted = "cuda" if torch.cuda.is_available() else "cpu"

@@ -21,11 +21,7 @@ def as_pythons_own(value: Any) -> Any:
 
 @contextmanager
 def read_errors(folder: Path, kind: str) -> Iterator[None]:
-    """Say in one line which folder, and where possible which file and field, can't be read.
-
-    Raises:
-        ValueError: If the folder holds no model of this kind.
-    """
+    """Say in one line which folder, and where possible which file and field, can't be read."""
     try:
         yield
     except ValidationError as error:

@@ -51,22 +51,11 @@ def evaluate(
     device: str = "auto",
     precision: Precision = "auto",
 ) -> dict[str, Measured]:
-    """Measure a run's model on the reviews of a split, alone and behind distractors.
+    """Measure a run's model on the reviews of a split, ``clean`` and behind a ``distractor``.
 
-    The distractors are drawn with seed 42, as in Lab 13, whatever the seed of the run.
-
-    The arguments are the options of the command, and ``run`` is the folder that training wrote.
-    Without ``data``, the reviews are those that the model was trained on; a column that is not
-    given is called as in training. A file that is given is measured whole. Texts that splits have
-    in common are counted where a run begins.
-
-    Returns:
-        For ``clean`` and ``distractor`` what :func:`~attention.sentiment.evaluation.measure`
-        returns.
-
-    Raises:
-        ValueError: If the folder holds no run that can be read, the reviews can't be loaded, or
-            there is no such split.
+    The arguments are the options of the command. Without ``data``, the reviews are those that the
+    model was trained on; a column that is not given is called as in training. A file that is given
+    is measured whole. Texts that splits have in common are counted where a run begins.
     """
     where = choose_device(device)
     model, tokenizer, trained = load_run(run, where)

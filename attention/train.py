@@ -66,16 +66,7 @@ def _notes() -> dict[str, str]:
 
 
 def configure(arguments: Sequence[str]) -> TrainConfig:
-    """Read the command line: options that override a preset, or ``--resume RUN`` alone.
-
-    Raises:
-        ValueError: If the line can't be parsed, an option is out of range or not read by the
-            model, or the folder can't be used.
-
-    Example:
-        >>> configure(["--preset", "lab13", "--model", "qk", "--out", "run"]).model.key_dim
-        8
-    """
+    """Read the command line: options that override a preset, or ``--resume RUN`` alone."""
     notes = _notes()
     of_model = options_of(ModelConfig, notes, {"attention": "model"})
     options = [*_START, *options_of(TrainConfig, notes, {}), *of_model]

@@ -64,12 +64,7 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
 
 
 def answer_logits(logits: Tensor) -> Tensor:
-    """Return one logit per text, (B,): of C labels, that of the first text's answer.
-
-    Example:
-        >>> answer_logits(torch.tensor([[0.2, 0.7, 0.1]]).log()).sigmoid()  # of 0.7 against 0.3
-        tensor([0.7000])
-    """
+    """Return one logit per text, (B,): of C labels, that of the first text's answer."""
     if logits.dim() == 1:
         return logits
     i = logits[0].argmax()

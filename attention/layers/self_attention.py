@@ -191,9 +191,6 @@ class SelfAttention(QKSelfAttention):
 class SelfAttentionV2(SelfAttention):
     r"""Compute the same as :class:`SelfAttentionV1`, with the matrices held by ``nn.Linear``.
 
-    .. math::
-        \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
-
     If V1's matrices are transposed and copied in, the two classes return the same numbers. They
     differ in initialisation: ``nn.Linear`` draws uniformly between
     :math:`\pm 1/\sqrt{d_\mathrm{in}}`.

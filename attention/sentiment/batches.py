@@ -1,12 +1,9 @@
 """From ids to batches: distractor pairs, batches of similar length, the features of an encoder.
 
 A distractor is a review, drawn at random, that is put in front of the one to be classified. A pair
-of a distractor and a review is two indices rather than a copy, and the padded ids that a model
-reads are cut from the ids of all reviews one batch at a time. *Which* examples form a batch
-(:func:`plan_batches`) is decided separately from *cutting* them (:meth:`Examples.batch`), so that a
-resumed run can skip batches without cutting them, and each of several processes cuts its share of
-every batch. The output of a frozen encoder is computed once for each example, and has types of its
-own, :class:`FeatureExamples` and :class:`FeatureBatch`.
+of a distractor and a review is two indices rather than a copy. *Which* examples form a batch is
+decided separately from *cutting* it from the ids of all reviews, so that a resumed run can skip
+batches, and each of several processes cuts its share of every batch.
 """
 
 import random
@@ -28,17 +25,10 @@ POOL = 32
 
 
 def distractor_indices(n: int, seed: int = 42) -> Tensor:
-    """Draw for each of ``n`` reviews its distractor, the review that is put in front of it.
+    """Draw for each of ``n`` reviews the index of its distractor, (n,), int32; it may be itself.
 
     The draw is that of Lab 13 (``random.randint`` after ``random.seed(seed)``), but from a separate
-    generator. A review may draw itself.
-
-    Shape:
-        - returns: :math:`(n,)`, int32, for each review the index of its distractor
-
-    Example:
-        >>> distractor_indices(100, seed=42)[:5].tolist()
-        [81, 14, 3, 94, 35]
+    generator.
     """
     draw = random.Random(seed).randint
     return torch.from_numpy(np.fromiter((draw(0, n - 1) for _ in range(n)), np.int32, n))
@@ -60,13 +50,7 @@ class Reading(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Padded ids, the lengths that tell where the padding starts, and the labels.
-
-    Shape:
-        - ids: :math:`(B, n)`, int64; 0 is padding, always at the right
-        - lengths: :math:`(B,)`, int64
-        - labels: :math:`(B,)`, float32
-    """
+    """Ids (B, n), where 0 is padding at the right, their lengths (B,), and the labels (B,)."""
 
     ids: Tensor
     lengths: Tensor
@@ -74,7 +58,7 @@ class Batch(NamedTuple):
 
 
 class FeatureBatch(NamedTuple):
-    """A batch of :class:`FeatureExamples`."""
+    """Of :class:`FeatureExamples`: features (B, d), lengths (B,) and labels (B,)."""
 
     features: Tensor
     lengths: Tensor
@@ -172,15 +156,7 @@ class Examples:
 class FeatureExamples:
     """Hold what a frozen encoder made of each example, which is read instead of the ids.
 
-    Args:
-        features: The encoder's output for each example.
-        read: The number of tokens that the encoder read of each example.
-        labels: For each example, the index of its label.
-
-    Shape:
-        - features: :math:`(E, d)`, float32
-        - read: :math:`(E,)`
-        - labels: :math:`(E,)`, float32
+    That is features (E, d), the number of tokens that it read (E,), and the labels (E,).
     """
 
     features: Tensor
@@ -215,9 +191,6 @@ def make_examples(
         pairs: Whether to take every review behind one drawn at random, which may be itself. With
             ``clean``, these examples come after those of reviews alone, as in Lab 13.
 
-    Returns:
-        The examples.
-
     Raises:
         ValueError: If neither is requested, or the labels are not one per review.
 
@@ -247,16 +220,6 @@ def measured_examples(
 
     The distractors are drawn with 42, as in Lab 13, whatever the seed of the training, so that all
     models are measured on the same examples.
-
-    Raises:
-        ValueError: If the reviews hold no word that the tokenizer knows.
-
-    Example:
-        >>> from attention.sentiment.reviews import Reviews
-        >>> from attention.sentiment.tokenizer import train_tokenizer
-        >>> reviews = Reviews(["good food", "bad food"], [1, 0])
-        >>> measured_examples(train_tokenizer(reviews.texts), reviews)["distractor"].review
-        tensor([0, 1], dtype=torch.int32)
     """
     ids = encode_reviews(tokenizer, reviews.texts)
     check_words(tokenizer, ids, "the reviews to measure on")
@@ -284,31 +247,13 @@ class Prepared:
 def plan_batches(
     lengths: Tensor, batch_size: int, *, shuffle: bool = True, seed: int = 0, epoch: int = 0
 ) -> list[Tensor]:
-    """Decide which examples form each batch of one epoch.
+    """Decide which examples, of these lengths (E,), form each batch of one epoch, by their indices.
 
     The examples are shuffled, sorted by length within pools of :data:`POOL` batches, which avoids
     most padding, and cut into batches, which are shuffled again. The plan depends on the arguments
     only. Training that was stopped in the middle of an epoch therefore plans the epoch again and
     resumes at the batch that it had reached, and each process of a parallel run takes
     ``rows[rank::world_size]`` of every batch.
-
-    Args:
-        lengths: The lengths of the examples, in tokens.
-        batch_size: The number of examples per batch; one batch of an epoch may be smaller.
-        shuffle: Whether each epoch has another order; if not, pools follow the examples' order.
-        seed: Determines the order, together with the epoch.
-        epoch: Determines the order, together with the seed.
-
-    Returns:
-        The indices of each batch's examples. Every example is in exactly one batch.
-
-    Shape:
-        - lengths: :math:`(E,)`
-        - returns: vectors of at most ``batch_size`` indices, int64
-
-    Example:
-        >>> [rows.tolist() for rows in plan_batches(torch.tensor([9, 2, 8, 3]), 2, shuffle=False)]
-        [[1, 3], [2, 0]]
     """
     count = len(lengths)
     # Modulo 2**32 because torch's CPU generator uses no more bits of its seed.

@@ -19,24 +19,11 @@ from attention.sentiment.files import KINDS, check_text, read_rows
 
 
 def classify_file(classify: Classifier, file: Path, out: Path, text_column: str) -> int:
-    """Write the rows of a file with two more columns, the predicted label and its probability.
+    """Write a file's rows with two more columns, the label and its probability; return how many.
 
     Rows are read and written as they come, so a file of any size takes the same memory. The new
-    file is written under another name, and takes its own once it is whole.
-
-    Args:
-        classify: The classifier.
-        file: CSV, JSON lines or Parquet, which may be compressed.
-        out: The file to write, whose ending says its kind; it may be of another kind.
-        text_column: The column that holds the texts.
-
-    Returns:
-        The number of rows.
-
-    Raises:
-        ValueError: If a row can't be read, has no text or a column that the first one lacks, a
-            column has the name of a new one, a value can't be written as that kind of file, there
-            are no rows, or ``out`` has no ending that is known.
+    file, which may be of another kind, is written under another name, and takes its own once it is
+    whole.
     """
     kind = out.suffix.lower()
     if kind not in KINDS:

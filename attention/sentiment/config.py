@@ -251,12 +251,7 @@ _OF_EVERY_MODEL = {"attention", "dropout", "max_length", "keep", "separator", "l
 
 
 def models_reading(field: str) -> list[str]:
-    """List the models that read a field of :class:`ModelConfig`.
-
-    Example:
-        >>> models_reading("fine_tune"), models_reading("latent_dim")
-        (['minilm'], ['latent'])
-    """
+    """List the models that read a field of :class:`ModelConfig`."""
     if of_layers := readers(field):
         return of_layers
     if field == "fine_tune":
@@ -392,12 +387,7 @@ def config_json(config: TrainConfig) -> dict[str, dict[str, Any]]:
 
 
 def read_model_config(folder: Path) -> tuple[int, ModelConfig]:
-    """Read the size of the vocabulary and the configuration of the model in a run folder.
-
-    Raises:
-        ValueError: If a field is unknown, has another type or is out of range.
-        OSError: If the file can't be read.
-    """
+    """Read the size of the vocabulary and the configuration of the model in a run folder."""
     fields = _read_part(folder, "model")
     vocab_size = fields.pop("vocab_size", None)
     if type(vocab_size) is not int:
@@ -406,7 +396,7 @@ def read_model_config(folder: Path) -> tuple[int, ModelConfig]:
 
 
 def read_train_config(folder: Path) -> TrainConfig:
-    """Read the configuration that a run was started with; errors as for that of its model."""
+    """Read the configuration that a run was started with."""
     run = _read_part(folder, "train")
     return TrainConfig(**run | {"model": read_model_config(folder)[1]})
 

@@ -51,12 +51,7 @@ def per_label(confusion: Confusion, names: Sequence[str]) -> dict[str, OfLabel]:
 
 
 def macro_f1(confusion: Confusion) -> float:
-    """Compute the mean of F1 over the labels that a review has or is answered with.
-
-    Example:
-        >>> round(macro_f1([[3, 1, 0], [0, 4, 0], [0, 0, 0]]), 4)
-        0.873
-    """
+    """Compute the mean of F1 over the labels that a review has or is answered with."""
     table = np.asarray(confusion)
     occurs = (table.sum(0) + table.sum(1)) > 0
     return float(_f1(table)[occurs].mean())
@@ -68,12 +63,7 @@ def _f1(table: np.ndarray) -> np.ndarray:
 
 
 def in_words(confusion: Confusion, names: Sequence[str]) -> list[str]:
-    """Say of each label how many of its reviews are right, and what most others are taken for.
-
-    Example:
-        >>> in_words([[3, 1], [0, 4]], ["tea", "coffee"])
-        ['tea: 3 of 4 right; 1 answered coffee', 'coffee: 4 of 4 right']
-    """
+    """Say of each label how many of its reviews are right, and what most others are taken for."""
     lines = []
     for i, (name, row) in enumerate(zip(names, confusion, strict=True)):
         others = sorted((-count, j) for j, count in enumerate(row) if j != i and count)[:3]

@@ -1,6 +1,6 @@
 """What a trained model answers: its accuracy and loss on examples, and its prediction for a text.
 
-One loop, :func:`run_batches`, serves the measuring, the prediction and the encoding of examples by
+One loop, ``run_batches``, serves the measuring, the prediction and the encoding of examples by
 a frozen encoder.
 """
 

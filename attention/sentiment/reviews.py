@@ -51,9 +51,7 @@ class Reviews:
 class StreamedTexts(Sequence[str]):
     """Texts that are read from their source at every pass, and never kept; an index reads them all.
 
-    Args:
-        read: Opens the source and yields all its texts.
-        keep: Which of them to use, as a boolean mask.
+    The mask ``keep`` tells which of all its texts, which ``read`` yields, are used.
     """
 
     read: Callable[[], Iterable[str]]
@@ -84,11 +82,6 @@ def stratified_order(labels: Sequence[int], seed: int) -> np.ndarray:
     Each class is shuffled and spread evenly, with jitter, over the unit interval, and the interval
     is then read from left to right. Each class begins at 0, so that the first rows contain one of
     each class.
-
-    Example:
-        >>> labels = [0, 0, 0, 0, 1, 1]
-        >>> sorted(labels[row] for row in stratified_order(labels, seed=1)[:3])
-        [0, 0, 1]
     """
     generator = np.random.default_rng(seed)
     classes = np.asarray(labels)

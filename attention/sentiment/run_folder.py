@@ -86,11 +86,7 @@ def refuse_finished(folder: Path) -> None:
 
 
 def read_config(folder: Path) -> TrainConfig:
-    """Read the configuration that a run was started with.
-
-    Raises:
-        ValueError: If the folder holds no configuration that can be read.
-    """
+    """Read the configuration that a run was started with."""
     if not (folder / "config.json").exists():
         raise ValueError(f"{shown(folder)}: holds no run, there is no config.json")
     with read_errors(folder, "a run's configuration"):
@@ -100,11 +96,7 @@ def read_config(folder: Path) -> TrainConfig:
 def load_run(
     folder: Path, device: torch.device
 ) -> tuple[SentimentClassifier, Tokenizer, TrainConfig]:
-    """Load a finished run: the model, its tokenizer, and the configuration of the run.
-
-    Raises:
-        ValueError: If the folder holds no finished run that can be read.
-    """
+    """Load a finished run: the model, its tokenizer, and the configuration of the run."""
     config = read_config(folder)
     if not (folder / "model.safetensors").exists():
         raise ValueError(
@@ -183,9 +175,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
 def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
     """Restore a trainer to the state of the checkpoint; data are the reviews' fingerprints.
 
-    Raises:
-        ValueError: If the checkpoint can't be read, or belongs to another run or model; the trainer
-            is left as it was.
+    If it can't be read, or belongs to another run or model, the trainer is left as it was.
     """
     path = folder / CHECKPOINT
     try:

@@ -107,19 +107,9 @@ def clean(text: str) -> str:
 def word_tokenizer(
     vocabulary: Iterable[str], *, clean_text: bool = True, words: Words = "a-z"
 ) -> Tokenizer:
-    r"""Make a tokenizer whose vocabulary is the special ids and these words, in this order.
+    """Make a tokenizer of the special ids and these words, in lower case and each once.
 
-    Args:
-        vocabulary: The words, in lower case and each once.
-        clean_text: Whether to read the two characters ``\n`` as a newline, and to take for a tag
-            only what begins like one. In Lab 13 these characters become a letter n that is attached
-            to the following word, and whatever is between ``<`` and ``>`` is lost.
-        words: What a word is: a run of the letters ``"a-z"``, or ``"unicode"``, a word of any
-            script, a number or an emoji, all in their normal form NFKC.
-
-    Example:
-        >>> word_tokenizer(["good", "food"]).encode(r"Good\nwine").ids
-        [3, 1]
+    The other arguments are those of :func:`train_tokenizer`.
     """
     id_of = {word: i for i, word in enumerate([*SPECIALS, *vocabulary])}
     tokenizer = Tokenizer(models.WordLevel(id_of, unk_token=SPECIALS[UNK_ID]))
@@ -153,8 +143,11 @@ def train_tokenizer(
     Args:
         texts: The texts, which are read once and not kept.
         min_frequency: Words that occur less often are left out, and become ``<unk>``.
-        clean_text: As in :func:`word_tokenizer`.
-        words: As in :func:`word_tokenizer`.
+        clean_text: Whether to read the two characters ``\n`` as a newline, and to take for a tag
+            only what begins like one. In Lab 13 these characters become a letter n that is attached
+            to the following word, and whatever is between ``<`` and ``>`` is lost.
+        words: What a word is: a run of the letters ``"a-z"``, or ``"unicode"``, a word of any
+            script, a number or an emoji, all in their normal form NFKC.
 
     Returns:
         The tokenizer. Ids have no gaps: the special ones come first, then words from the most
@@ -176,12 +169,7 @@ def train_tokenizer(
 
 
 def foreign_share(texts: Iterable[str]) -> float:
-    """Compute which share of all characters are letters other than a to z.
-
-    Example:
-        >>> foreign_share(["süß"])
-        0.6666666666666666
-    """
+    """Compute which share of all characters are letters other than a to z."""
     foreign = total = 0
     for text in texts:
         total += len(text)
@@ -194,13 +182,7 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     """Encode many texts, without special ids around them.
 
     A special token that is spelled out in a text, such as ``[SEP]``, is read like any other text.
-
-    Args:
-        tokenizer: Any tokenizer, which stays as it is.
-        texts: The texts, which are read once and not kept.
-
-    Returns:
-        The ids of each text. A text without a single letter may have none.
+    The texts are read once and not kept; one without a single letter may have no ids.
 
     Example:
         >>> from attention.sentiment.tokenizer import train_tokenizer
@@ -225,14 +207,7 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
 
 
 def known_shares(tokenizer: Tokenizer, ids: Ragged) -> Tensor:
-    """Compute which share of each text's words the tokenizer knows, (N,); of no word it is 0.
-
-    Example:
-        >>> from attention.sentiment.tokenizer import encode_reviews, train_tokenizer
-        >>> tokenizer = train_tokenizer(["good food"] * 2)
-        >>> known_shares(tokenizer, encode_reviews(tokenizer, ["good red wine", "123"])).tolist()
-        [0.3333333333333333, 0.0]
-    """
+    """Compute which share of each text's words the tokenizer knows, (N,); of no word it is 0."""
     unknown = tokenizer.token_to_id(tokenizer.model.unk_token)
     known = F.pad(ids.flat.ne(-1 if unknown is None else unknown).long().cumsum(0), (1, 0))
     counts = known[ids.offsets].diff()  # (N,)
@@ -240,13 +215,7 @@ def known_shares(tokenizer: Tokenizer, ids: Ragged) -> Tensor:
 
 
 def check_words(tokenizer: Tokenizer, ids: Ragged, what: str) -> None:
-    """Refuse texts of which a model would read nothing, such as those in another script.
-
-    If that holds for more than a tenth of them, it is printed.
-
-    Raises:
-        ValueError: If not one id is that of a word or piece that the tokenizer knows.
-    """
+    """Refuse texts if a model knows no word of any, and say if it knows none of over a tenth."""
     count, read = len(ids), int((known_shares(tokenizer, ids) > 0).sum())
     if not read:
         reads = "the word pieces of its pretrained encoder"

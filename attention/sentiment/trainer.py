@@ -72,16 +72,8 @@ def learning_rate(step: int, total: int, config: TrainConfig) -> float:
         1 - (s - W) / (T - W) & s \ge W
         \end{cases}
 
-    Here T is the number of steps, and W is the number of those during which the rate rises. A
-    constant schedule stays at 1 after them.
-
-    Args:
-        step: The number of steps before this one, s.
-        total: The number of steps of the whole run, T.
-        config: Determines ``lr``, ``schedule`` and ``warmup``, the share W / T.
-
-    Returns:
-        The rate. The largest of a run is ``lr``, whatever the warm-up.
+    Here s counts the steps before this one, of T in ``total``, and W is the number of those during
+    which the rate rises. A constant schedule stays at 1 after them.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
@@ -246,8 +238,7 @@ class Trainer:
     def check(self, *, weights: bool = False) -> None:
         """Make sure that the loss is still finite; all processes must check at the same time.
 
-        Args:
-            weights: Whether to check all weights, too, which is required before they are saved.
+        Before weights are saved, they have to be checked, too.
         """
         bad = self.bad_steps.clone()
         if weights:

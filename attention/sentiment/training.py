@@ -39,18 +39,11 @@ MOST_SHOWN = 12
 
 
 def train(config: TrainConfig) -> list[Metrics]:
-    """Train according to a configuration, from the start or from a checkpoint.
-
-    Args:
-        config: The configuration; ``config.out`` is the run folder.
-
-    Returns:
-        One line of metrics per epoch, as in ``metrics.jsonl``.
+    """Train from the start or from a checkpoint in ``config.out``; return the lines of metrics.
 
     Raises:
-        TrainingError: If the loss is not finite any more.
-        ValueError: If the reviews can't be loaded, the folder is in use or holds another run, there
-            is no such device, or the model does not fit into memory.
+        ValueError: If the request can't be met, before anything is written, or the loss is not
+            finite any more, which is a TrainingError.
         Stopped: If SIGINT or SIGTERM came. It is raised once the state has been saved.
     """
     if config.out is None:
@@ -79,9 +72,6 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
     Args:
         config: Determines the data, how texts become ids, and whether there are distractors.
         reviews: The splits, if they are already loaded.
-
-    Returns:
-        The tokenizer and the examples.
 
     Raises:
         ValueError: If the reviews, or the pretrained encoder's files, can't be loaded, or the
