@@ -4,18 +4,22 @@ import re
 
 import pytest
 from accessibility import unsound
+from built_site import SITE
 from playwright.sync_api import expect
 
 LESSON = "gallery/core/plot_1_qkv_derivation.html"
 NUMBER = re.compile(r"−?\d+\.\d+")
 
 
-@pytest.fixture
-def lesson(visit, root):
-    page = visit(root + LESSON).page
+def come_near(page):
     page.locator("#figure-5").scroll_into_view_if_needed()  # where the training is, once it is near
     page.get_by_test_id("training").wait_for()
     return page
+
+
+@pytest.fixture
+def lesson(visit, http_root):
+    return come_near(visit(http_root + LESSON).page)
 
 
 def numbers(text):
@@ -72,17 +76,21 @@ def test_the_keyboard_moves_from_score_to_score(lesson):
     check_sum(box, pressed, 0.011)
 
 
-@pytest.mark.parametrize(("i", "role"), [(0, "query"), (1, "key"), (2, "value")])
-def test_each_number_of_the_three_vectors_says_its_sum(lesson, i, role):
+def test_each_number_of_the_three_vectors_says_its_sum(lesson):
     box = lesson.get_by_test_id("product")
-    box.get_by_label(f"W_{role}").check(force=True)
     results = box.locator("button")
-    wanted = printed(lesson, "query_2")[2 * i : 2 * i + 2]
-    assert results.count() == 2
-    for made, number in zip(results.all(), wanted, strict=True):
-        made.click()
-        check_sum(box, made, 0.0002)
-        assert numbers(box.locator(".result").inner_text()) == [pytest.approx(number, abs=5.1e-3)]
+    code = "//div[contains(@class, 'highlight')][contains(., 'print(query_2')]"
+    below = lesson.locator(f"xpath={code}/following::pre[contains(., 'tensor')]").first
+    wanted = numbers(below.inner_text())
+    assert len(wanted) == 6
+    for i, role in enumerate(("query", "key", "value")):
+        box.get_by_label(f"W_{role}").check(force=True)
+        assert results.count() == 2
+        for made, number in zip(results.all(), wanted[2 * i : 2 * i + 2], strict=True):
+            made.click()
+            check_sum(box, made, 0.0002)
+            said = numbers(box.locator(".result").inner_text())
+            assert said == [pytest.approx(number, abs=5.1e-3)], role
 
 
 def test_the_training_is_that_of_the_page(lesson):
@@ -129,22 +137,39 @@ def test_the_figures_are_sound_in_both_themes_and_fit(lesson):
     assert unsound(lesson, "narrow", "phone", "desktop", within=".live") == []
 
 
-def test_who_wants_no_motion_has_the_slider(visit, root):
-    page = visit(root + LESSON, motion="reduce").page
+def test_they_work_from_a_folder(visit):
+    root = SITE.as_uri() + "/"
+    seen = visit(root + LESSON)
+    page = come_near(seen.page)
+    scores, product, training = map(page.get_by_test_id, ("scores", "product", "training"))
+    scores.locator("button").nth(7).click()
+    check_sum(scores, scores.locator("button").nth(7), 0.011)
+    product.get_by_label("W_key").check(force=True)
+    product.locator("button").last.click()
+    check_sum(product, product.locator("button").last, 0.0002)
+    training.get_by_role("slider").press("Home")
+    expect(training.locator("output")).to_have_text("step 0")
+    assert seen.complaints == []
+    assert seen.foreign(root) == []
+
+
+def test_who_wants_no_motion_has_the_slider(visit, http_root):
+    page = visit(http_root + LESSON, motion="reduce").page
     page.locator("#figure-5").scroll_into_view_if_needed()
     box = page.get_by_test_id("training")
     expect(box.get_by_role("slider")).to_be_visible()
     expect(box.get_by_role("button", include_hidden=True)).to_be_hidden()
 
 
-@pytest.mark.parametrize("number", [1, 2, 5])
-def test_paper_and_a_page_without_scripts_have_the_picture(visit, root, number):
-    page = visit(root + LESSON).page
-    figure = page.locator(f"#figure-{number}")
-    figure.scroll_into_view_if_needed()
-    expect(figure.locator("img")).to_be_hidden()
-    page.emulate_media(media="print")
-    expect(figure.locator("img")).to_be_visible()
-    expect(figure.locator(".live")).to_be_hidden()
-    page = visit(root + LESSON, java_script_enabled=False).page
-    expect(page.locator(f"#figure-{number} img")).to_be_visible()
+def test_paper_and_a_page_without_scripts_have_the_pictures(visit, http_root):
+    page = visit(http_root + LESSON).page
+    still = visit(http_root + LESSON, java_script_enabled=False).page
+    for number in (1, 2, 5):
+        page.emulate_media(media="screen")
+        figure = page.locator(f"#figure-{number}")
+        figure.scroll_into_view_if_needed()
+        expect(figure.locator("img")).to_be_hidden()
+        page.emulate_media(media="print")
+        expect(figure.locator("img")).to_be_visible()
+        expect(figure.locator(".live")).to_be_hidden()
+        expect(still.locator(f"#figure-{number} img")).to_be_visible()
