@@ -5,7 +5,13 @@ from pathlib import Path
 BUILD = Path(__file__).parents[2] / "docs" / "_build"
 SITE = BUILD / "html"
 # The screens on which pages are looked at
-SCREENS = {"desktop": (1280, 900), "phone": (390, 844), "narrow": (360, 740), "wide": (2200, 1200)}
+SCREENS = {
+    "narrow": (360, 740),
+    "phone": (390, 844),
+    "desktop": (1280, 900),
+    "laptop": (1440, 900),
+    "wide": (2200, 1200),
+}
 SIZES = {name: {"width": width, "height": height} for name, (width, height) in SCREENS.items()}
 
 

@@ -65,9 +65,10 @@ ALL_OF_THE_WORKBENCH = """try {
 class Visit:
     """A page, and what it asked for and complained about on the way."""
 
-    def __init__(self, browser: Browser, options: dict[str, object]) -> None:
+    def __init__(self, browser: Browser, options: dict[str, object], *, is_first: bool) -> None:
         self.context = browser.new_context(**options)
-        self.context.add_init_script(ALL_OF_THE_WORKBENCH)
+        if not is_first:
+            self.context.add_init_script(ALL_OF_THE_WORKBENCH)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(SLOWEST)
         self.requests: list[str] = []
@@ -114,7 +115,7 @@ def visit(browser: Browser, left: dict[str, list[Visit]]) -> Iterator[Callable[.
     """Open an address in a page that remembers nothing.
 
     Whoever begins at about:blank gets a profile of its own, and may do to the page what no other
-    test is to find there.
+    test is to find there. Whoever is first at the workbench finds it as a first visit shows it.
     """
     visits: list[tuple[str, Visit]] = []
 
@@ -125,11 +126,12 @@ def visit(browser: Browser, left: dict[str, list[Visit]]) -> Iterator[Callable[.
         *,
         until: str = "load",
         motion: str = "no-preference",
+        is_first: bool = False,
         **options: object,
     ) -> Visit:
-        kind = "" if url == "about:blank" else repr(options)
+        kind = "" if url == "about:blank" else repr((is_first, options))
         idle = left.setdefault(kind, []) if kind else []
-        seen = idle.pop() if idle else Visit(browser, options)
+        seen = idle.pop() if idle else Visit(browser, options, is_first=is_first)
         visits.append((kind, seen))
         seen.page.set_viewport_size(SIZES[size])
         seen.page.emulate_media(media="null", color_scheme=scheme, reduced_motion=motion)

@@ -19,14 +19,11 @@ def count(page, selector):
 
 
 @pytest.fixture
-def first(browser, http_root):
+def first(visit, http_root):
     """Open the playground as somebody who was never here."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.goto(http_root + "playground.html")
+    page = visit(http_root + "playground.html", size="laptop", is_first=True).page
     page.locator("#workbench").wait_for()
-    yield page
-    context.close()
+    return page
 
 
 def test_who_comes_first_sees_few_numbers_and_few_controls(first):
@@ -61,11 +58,10 @@ def test_on_a_phone_learning_stands_above_the_weights_that_it_changes(visit, htt
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize("size", ["desktop", "phone"])
 @pytest.mark.parametrize("density", ["look", "change", "train"])
-def test_each_density_is_accessible_and_fits(bench, density, size):
+def test_each_density_is_accessible_and_fits(bench, density):
     show(bench, density)
-    assert unsound(bench, size, within="#workbench") == []
+    assert unsound(bench, "desktop", "phone", within="#workbench") == []
 
 
 def test_another_density_keeps_the_state_and_is_kept_itself(bench):
@@ -207,22 +203,26 @@ def test_all_steps_of_a_word_fit_on_a_phone_and_the_explanation_has_all_digits(v
     expect(weight).to_have_text(re.compile(r"^0\.\d{4}$"))
 
 
-def test_a_pressed_number_keeps_its_explanation_until_it_is_closed(visit, http_root):
-    page = visit(http_root + "playground.html").page
-    show(page, "change")
-    where = page.get_by_test_id("origin")
-    asked = page.locator("#workbench .asked")
-    cell(page, "score.1").hover()  # before a press, pointing is enough
-    expect(where).to_contain_text("score of “cheap”")
-    cell(page, "score.2").click()
-    cell(page, "score.1").hover()
-    expect(where).to_contain_text("score of “pizza”")
-    page.get_by_role("button", name="Close the explanation").click()
-    expect(asked).to_have_count(0)
-    cell(page, "score.1").hover()
-    expect(where).to_contain_text("score of “cheap”")
-    cell(page, "map.2.4").click()
-    page.locator("#workbench [data-part=map] th").nth(3).click()
+def test_a_pressed_number_keeps_its_explanation_until_it_is_closed_and_comes_again(bench):
+    show(bench, "change")
+    where, close = bench.get_by_test_id("origin"), bench.locator("[data-part=where-close]")
+    asked, number = bench.locator("#workbench .asked"), cell(bench, "score.2")
+    for dismiss in (close.click, lambda: bench.keyboard.press("Escape")):
+        cell(bench, "score.1").hover()  # before a press, pointing is enough
+        expect(where).to_contain_text("key of “journey”")
+        number.click()
+        cell(bench, "score.1").hover()
+        expect(where).to_contain_text("key of “starts”")
+        number.hover()
+        dismiss()
+        expect(asked).to_have_count(0)
+        expect(where).to_have_text("")
+        expect(bench.locator("[data-part=where-example]")).to_contain_text("weight that")
+        expect(bench.get_by_text("Point at any number")).to_be_visible()
+        expect(close).to_be_hidden()
+        assert number.evaluate("cell => cell === document.activeElement")
+    cell(bench, "map.2.4").click()
+    bench.locator("#workbench [data-part=map] th").nth(3).click()
     expect(asked).to_have_count(0)  # another row is asked for
 
 
@@ -387,7 +387,9 @@ def test_a_lesson_shows_one_mission_at_a_time(first, http_root):
     expect(seen).to_have_attribute("data-number", "2")
 
 
-def test_the_heads_of_short_words_are_whole(bench):
+def test_planes_have_titles_and_the_heads_of_short_words_are_whole(bench):
+    titles = bench.locator("#workbench figcaption").all_inner_texts()
+    assert titles == ["Do keys fit the query? Drag an arrow.", "What is handed over"]
     bench.get_by_label("Your sentence").fill("a b c d e f g h i j k l")
     heads = bench.locator(".bench-map th[scope=col] span")
     expect(heads).to_have_count(12)
@@ -415,23 +417,6 @@ def test_an_explanation_that_comes_moves_nothing(first, density):
     assert below.bounding_box() == before
 
 
-def test_planes_have_titles(bench):
-    titles = bench.locator("#workbench figcaption").all_inner_texts()
-    assert titles == ["Do keys fit the query? Drag an arrow.", "What is handed over"]
-
-
-def test_a_link_leads_to_the_workbench_and_says_so(visit, http_root, bench):
-    show(bench, "change")
-    field(bench, "x.1.0").fill("1.5")
-    bench.wait_for_url("**#bench=1.*")
-    page = visit("about:blank").page
-    page.goto(bench.url)
-    page.locator("#workbench").wait_for()
-    assert -1 <= page.locator("#workbench").bounding_box()["y"] <= 80
-    expect(page.locator("#workbench [data-part=preset] :checked")).to_have_text("a link")
-    assert "came from a link" in page.locator("#workbench [data-part=drawn]").inner_text()
-
-
 def test_what_was_refused_is_said_where_nothing_moves(bench):
     show(bench, "change")
     before = bench.locator(".bench-map").bounding_box()
@@ -441,21 +426,6 @@ def test_what_was_refused_is_said_where_nothing_moves(bench):
     cell(bench, "map.0.3").click()  # works at once
     assert json.loads(cell(bench, "map.0.3").get_attribute("data-value")) > 0
     expect(bench.locator("#workbench .asks th")).to_have_text("Your")
-
-
-def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
-    show(bench, "change")
-    panel, close = bench.get_by_test_id("origin"), bench.locator("[data-part=where-close]")
-    number = cell(bench, "context.0")
-    for dismiss in (close.click, lambda: bench.keyboard.press("Escape")):
-        number.click()
-        expect(panel).to_contain_text("context")
-        dismiss()
-        expect(panel).to_have_text("")
-        expect(bench.locator("[data-part=where-example]")).to_contain_text("weight that")
-        expect(bench.get_by_text("Point at any number")).to_be_visible()
-        expect(close).to_be_hidden()
-        assert number.evaluate("cell => cell === document.activeElement")
 
 
 def test_a_hundred_steps_take_the_next_word_where_there_is_no_target(first):
@@ -515,9 +485,8 @@ def test_what_learning_reaches_is_no_deed_of_another_mission(first):
     done = first.locator(".bench-missions .mark")
     expect(done).to_have_count(1)
     expect(first.locator(".bench-missions .next b")).to_have_text("Train")
-    first.locator(".bench-missions button").nth(
-        1
-    ).click()  # what was learned stays, without its target
+    # What was learned stays, without its target.
+    first.locator(".bench-missions button").nth(1).click()
     expect(done).to_have_count(1)
     expect(first.locator(".bench-missions .next")).to_contain_text("Now it is 0.9")
     first.evaluate("lab.workbench.bench.set({ temperature: 3 })")
