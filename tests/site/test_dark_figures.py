@@ -15,6 +15,7 @@ from attention.plotting import DIVERGING, draw_weights
 from attention.plotting.style import STYLE
 
 SHOW = """async (source) => {
+  document.querySelector("#drawn")?.remove();
   const image = new Image();
   image.src = source;
   image.alt = "a test";
@@ -22,6 +23,15 @@ SHOW = """async (source) => {
   document.querySelector("article").prepend(image);
   await image.decode();
 }"""
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def page(request, browser, http_root):
+    """A page that each test shows another picture."""
+    page = browser.new_page(color_scheme=request.param)
+    page.goto(http_root + "glossary.html")
+    yield page
+    page.close()
 
 
 def as_url(draw):
@@ -50,9 +60,7 @@ def colours(page, draw, cells):
     return of_page, [picture.getpixel(place) for place in places]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_larger_weight_differs_more_from_the_page(visit, http_root, scheme):
-    page = visit(http_root + "glossary.html", scheme).page
+def test_a_larger_weight_differs_more_from_the_page(page):
     weights = torch.linspace(0, 1, 8)[None]  # (1, 8)
     words = [str(i) for i in range(8)]
     ground, cells = colours(page, lambda ax: draw_weights(ax, weights, ["q"], words, vmax=1), 8)
@@ -62,8 +70,7 @@ def test_a_larger_weight_differs_more_from_the_page(visit, http_root, scheme):
     assert ratios[-1] > 7
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_number_without_a_rim_can_be_read_in_its_cell(visit, http_root, scheme):
+def test_a_number_without_a_rim_can_be_read_in_its_cell(page):
     weights = torch.linspace(0, 1, 21)[None]  # (1, 21)
     words = [str(i) for i in range(21)]
     drawn = []
@@ -72,8 +79,7 @@ def test_a_number_without_a_rim_can_be_read_in_its_cell(visit, http_root, scheme
         draw_weights(ax, weights, ["q"], words, vmax=1)
         drawn.extend(ax.texts)
 
-    _, cells = colours(visit(http_root + "glossary.html", scheme).page, draw, 21)
-    page = visit(http_root + "glossary.html", scheme).page
+    _, cells = colours(page, draw, 21)
     _, inks = colours(page, lambda ax: ax.imshow([[0, 1]], cmap="gray", aspect="auto"), 2)
     ink = dict(zip(("black", "white"), inks, strict=True))
     plain = [
@@ -85,9 +91,7 @@ def test_a_number_without_a_rim_can_be_read_in_its_cell(visit, http_root, scheme
     assert min(plain) > 4.5
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_numbers_of_both_signs_keep_their_order_and_their_hue(visit, http_root, scheme):
-    page = visit(http_root + "glossary.html", scheme).page
+def test_numbers_of_both_signs_keep_their_order_and_their_hue(page):
     numbers = torch.linspace(-1, 1, 9)[None].numpy()  # (1, 9)
     look = {"cmap": DIVERGING, "vmin": -1, "vmax": 1, "aspect": "auto"}
     ground, cells = colours(page, lambda ax: ax.imshow(numbers, **look), 9)
@@ -101,8 +105,6 @@ def test_numbers_of_both_signs_keep_their_order_and_their_hue(visit, http_root, 
     assert all(185 < hue < 225 for hue in hues[5:])  # blue
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_figure_has_no_background_of_its_own(visit, http_root, scheme):
-    page = visit(http_root + "glossary.html", scheme).page
+def test_a_figure_has_no_background_of_its_own(page):
     ground, cells = colours(page, lambda ax: None, 2)
     assert cells == [ground, ground]
