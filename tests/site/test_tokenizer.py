@@ -1,5 +1,6 @@
 """The tokenizer in the page gives the ids of the Python one."""
 
+import pytest
 from trained_models import ids_of, reviews, tokenizer
 
 ENCODE = """async (texts) => {
@@ -32,6 +33,15 @@ HOSTILE = {
     "format": "{{good}} ${bad} %s %(film)s \\u0067ood",
     "zero width": "go\u200bod ba\ufeffd fi\u00adlm",
 }
+
+
+@pytest.fixture(scope="module")
+def lab(browser, http_root):
+    """A page whose scripts alone are asked."""
+    page = browser.new_page()
+    page.goto(http_root + "your_review.html")
+    yield page
+    page.close()
 
 
 def test_hostile_strings(lab):
