@@ -6,8 +6,7 @@ import pytest
 from pypdf import PdfReader
 
 
-@pytest.mark.parametrize("paper", ["A4", "Letter"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("paper", "scheme"), [("A4", "light"), ("Letter", "dark")])
 def test_its_page_prints_the_sheet_alone_on_one_page(visit, http_root, paper, scheme):
     page = visit(http_root + "sheet.html").page
     page.emulate_media(color_scheme=scheme)
