@@ -33,7 +33,9 @@ def test_each_promise_has_a_picture_and_the_next_page_is_the_first_lesson(visit,
     page.wait_for_url("**/plot_1_qkv_derivation.html")
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+@pytest.mark.parametrize(
+    ("root", "motion"), [("http", "no-preference"), ("file", "reduce")], indirect=["root"]
+)
 def test_the_model_that_writes_comes_when_it_is_asked(visit, root, motion):
     seen = visit(root + "index.html", motion=motion)
     page = seen.page
