@@ -30,8 +30,8 @@ def solve_one(page, http_root):
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scripts", [True, False])
-def test_each_lesson_is_once_on_the_map_as_a_link_with_its_minutes(visit, root, name, scripts):
-    page = visit(root + name, java_script_enabled=scripts).page
+def test_each_lesson_is_once_on_the_map_as_a_link_with_its_minutes(visit, http_root, name, scripts):
+    page = visit(http_root + name, java_script_enabled=scripts).page
     links = page.locator(f"{MAP} a")
     names = page.locator(f"{MAP} a > span:first-of-type").all_inner_texts()
     assert names == [lesson.short_title for lesson in lessons().values()]
