@@ -64,10 +64,7 @@ def check_coverage(condition, repeats):
     for _ in range(repeats):
         first, second = condition.draw(generator)
         accuracy, gain = statistics.accuracy(first), statistics.gain(second, first)
-        held += (
-            accuracy.low <= condition.accuracy <= accuracy.high,
-            gain.low <= GAIN <= gain.high,
-        )
+        held += (accuracy.low <= condition.accuracy <= accuracy.high, gain.low <= GAIN <= gain.high)
     allowance = 2.58 * (0.05 * 0.95 / repeats) ** 0.5  # 99 of 100 simulations are within it
     of_accuracy, of_gain = held / repeats
     assert 0.93 - allowance <= of_accuracy <= 0.97 + allowance
