@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from built_site import SITE
+from built_site import SIZES as SCREENS
 from contrasts import contrast, least_distance, luminance
 from matplotlib.colors import to_rgb
 from workbench import cell, open_bench
@@ -81,6 +82,27 @@ def test_every_colour_can_be_read_and_is_told_from_its_neighbours(visit, http_ro
             assert least_distance(*(colours[meaning] for meaning in pair)) > 0.09, pair
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_on_the_tints_of_the_walk_can_be_read(visit, http_root, scheme):
+    page = visit(http_root + "index.html", scheme).page
+    grounds, colours = colours_of(page)
+    look = f"""part => {{
+      const probe = part.appendChild(document.createElement("i"));
+      probe.style.color = "var(--weight-fill)";
+      const [stage, page, tile] = [part, document.body, probe].map((one) => getComputedStyle(one));
+      return [stage.backgroundColor, page.color, tile.color].map({RGB});
+    }}"""
+    stage, ink, fill = page.locator(".walk-stage").evaluate(look)
+    assert stage == grounds[1]
+    # Ink on a tint of less than .72, and white beyond
+    on_tiles = [(ink, fill, 0.07), (ink, fill, 0.72)]
+    on_tiles += [([255] * 3, fill, 0.72), ([255] * 3, fill, 0.95)]
+    on_tiles += [(ink, colours[role], 0.36) for role in ("query", "key", "value")]
+    for text, colour, tint in on_tiles:
+        mixed = [tint * a + (1 - tint) * b for a, b in zip(colour, stage, strict=True)]
+        assert contrast(text, mixed) >= 4.5, (colour, tint)
+
+
 def test_figures_have_the_colours_of_the_page(visit, http_root):
     _, colours = colours_of(visit(http_root + "glossary.html").page)
     for meaning in MEANINGS[:-1]:
@@ -121,9 +143,11 @@ def test_a_heatmap_shows_small_differences_and_digits_that_can_be_read(visit, ht
     "name", ["index.html", "playground.html", "your_review.html", "writer.html", LESSON]
 )
 def test_text_has_few_sizes_and_none_too_small(visit, http_root, name):
+    page = visit(http_root + name).page
+    page.wait_for_load_state("networkidle")
     for size in ("desktop", "phone"):
-        page = visit(http_root + name, size=size).page
-        page.wait_for_load_state("networkidle")
+        page.set_viewport_size(SCREENS[size])
+        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
         sizes = page.evaluate(SIZES)
         assert len(sizes["page"]) <= 8, sizes["page"]
         assert len(sizes["lab"]) <= 4, sizes["lab"]
