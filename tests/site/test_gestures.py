@@ -44,14 +44,16 @@ REFUSED = {"x.1.0": "1000", "W_key.0.0": "", "sentence": "alone"}
 
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])
-@pytest.mark.parametrize("name", REFUSED)
-def test_the_first_click_after_a_refused_entry_counts(visit, http_root, name, size):
+def test_the_first_click_after_a_refused_entry_counts(visit, http_root, size):
     page = open_bench(visit, http_root + "playground.html", size=size)
-    wrong = page.locator('[data-part="sentence"]') if name == "sentence" else field(page, name)
     fold = page.get_by_text("Gradients of the loss")
-    for part in (fold, cell(page, "map.4.2"), page.get_by_role("button", name="Draw random")):
+    is_open = True
+    others = cell(page, "map.4.2"), page.get_by_role("button", name="Draw random")
+    for (name, text), part in itertools.product(REFUSED.items(), (fold, *others)):
+        wrong = page.locator('[data-part="sentence"]') if name == "sentence" else field(page, name)
         before = state(page)
-        wrong.fill(REFUSED[name])
+        wrong.focus()  # which shows all digits
+        wrong.fill(text)
         expect(page.get_by_role("alert")).to_contain_text("xpected" if name != "sentence" else "2")
         part.evaluate("part => part.scrollIntoView({ block: 'center' })")
         box = part.bounding_box()
@@ -60,11 +62,12 @@ def test_the_first_click_after_a_refused_entry_counts(visit, http_root, name, si
         page.wait_for_timeout(60)
         page.mouse.up()
         expect(page.get_by_role("alert")).to_have_text("")
-        assert wrong.get_attribute("aria-invalid") is None
+        assert wrong.get_attribute("aria-invalid") is None, name
         if part is fold:
-            expect(page.locator("#bench-gradients")).to_have_js_property("open", False)
+            is_open = not is_open
+            expect(page.locator("#bench-gradients")).to_have_js_property("open", is_open)
         else:
-            assert state(page) != before
+            assert state(page) != before, name
 
 
 def test_a_sentence_is_read_with_trained_vectors(visit, root):
@@ -97,6 +100,7 @@ def test_the_menu_says_what_the_page_started_from(visit, http_root):
     menu = page.get_by_label("Start from")
     linked = state(page)
     expect(menu.locator("option:checked")).to_have_text("a link")
+    expect(page.locator("#workbench [data-part=drawn]")).to_contain_text("came from a link")
     field(page, "x.0.0").fill("2")
     page.get_by_test_id("reset-workbench").click()
     assert state(page) == linked
@@ -114,13 +118,19 @@ def test_the_menu_says_what_the_page_started_from(visit, http_root):
     assert state(page)["x"][1] == pytest.approx(wanted, rel=2e-3, abs=2e-3)
 
 
-@pytest.mark.parametrize("size", ["desktop", "phone"])
-def test_a_link_shows_what_it_holds(visit, http_root, size):
-    page = open_bench(visit, http_root + "playground.html")
+@pytest.mark.parametrize(
+    ("size", "spellings"),
+    [
+        ("desktop", ["#bench={}", "#bench%3D{}", "#bench={}).", "#&bench={}"]),
+        ("phone", ["#bench={}"]),
+    ],
+)
+def test_a_link_shows_what_it_holds(visit, http_root, size, spellings):
+    page = open_bench(visit, http_root + "playground.html", size=size)
     text = page.evaluate("lab.benchState.encode({ ...lab.workbench.bench.state(), at: 4 })")
-    page.goto("about:blank")
-    for written in (f"#bench={text}", f"#bench%3D{text}", f"#bench={text}).", f"#&bench={text}"):
-        page = open_bench(visit, http_root + f"playground.html{written}", size=size)
+    for spelling in spellings:
+        page.goto("about:blank")
+        page.goto(http_root + "playground.html" + spelling.format(text))
         expect(page.locator("#workbench tr.asks th")).to_have_text("one")
         page.wait_for_function(
             "Math.abs(document.querySelector('#workbench').getBoundingClientRect().top) < 80"
@@ -135,9 +145,8 @@ def test_the_address_of_the_state_keeps_the_place(visit, http_root):
     page.reload()
     page.locator("#workbench").wait_for()
     assert state(page) == changed
-    expect(page.get_by_label("Start from").locator("option:checked")).to_have_text(
-        "a trained model"
-    )
+    chosen = page.get_by_label("Start from").locator("option:checked")
+    expect(chosen).to_have_text("a trained model")
     page.wait_for_function("place => Math.abs(scrollY - place) < 50", arg=place)
     other = open_bench(visit, page.url)
     other.wait_for_function(
@@ -175,7 +184,7 @@ def test_the_slider_does_not_run_away(bench):
     assert steps == pytest.approx([steps[0]] * 3, abs=1.5)
 
 
-def test_in_a_field_the_arrow_keys_move_the_caret_first(bench):
+def test_in_a_field_the_arrow_keys_move_the_caret_before_they_lead_on(bench):
     number = field(bench, "x.0.1")
     number.fill("0.25")
     for key in ("Home", "ArrowRight", "ArrowRight", "Delete"):
@@ -190,7 +199,9 @@ def test_in_a_field_the_arrow_keys_move_the_caret_first(bench):
     for key, name in (("ArrowLeft", "x.0.1"), ("ArrowLeft", "x.0.0"), ("ArrowRight", "x.0.1")):
         bench.keyboard.press(key)
         expect(field(bench, name)).to_be_focused()
-    assert state(bench)["x"][0] == [0.43, 0.75, 0.89]
+    bench.keyboard.press("ArrowUp")
+    expect(number).to_have_value("0.8")
+    assert state(bench)["x"][0] == [0.43, 0.8, 0.89]
 
 
 def test_paper_keeps_the_colours_that_mean_something_and_nothing_else(visit, http_root):
