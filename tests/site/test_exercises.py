@@ -48,12 +48,7 @@ TYPED = {
     "[1, 2] 3": "[1, 2] 3",
 }
 # Where one number is asked for, the page takes it with separators, too; in Python it is a list.
-THOUSANDS = {
-    "12,704": 12704,
-    "12 704.5": 12704.5,
-    "12_704": 12704,
-    "−1,234,567": -1234567,
-}
+THOUSANDS = {"12,704": 12704, "12 704.5": 12704.5, "12_704": 12704, "−1,234,567": -1234567}
 COMMAS = {"0,5": 0.5, "1,2345": 1.2345, "0,125": 0.125, "1.234,5": 1234.5, "−0,5": -0.5}
 NO_NUMBER = ("12*32**2+13*32", "1,234 567", "1; 2", "sqrt(2)")
 MATRICES = {
@@ -136,8 +131,8 @@ def test_a_verdict_can_be_read_by_everyone(visit, http_root):
     assert unsound(page, "desktop", "phone", within=".answer") == []
 
 
-def test_a_box_is_used_from_the_keyboard_and_speaks(visit, root):
-    page = visit(root + "exercises/scale.html").page
+def test_a_box_is_used_from_the_keyboard_and_speaks(visit, http_root):
+    page = visit(http_root + "exercises/scale.html").page
     page.get_by_label("Your answer").first.focus()
     page.keyboard.type("1800")
     page.keyboard.press("Enter")
@@ -147,21 +142,21 @@ def test_a_box_is_used_from_the_keyboard_and_speaks(visit, root):
     assert page.evaluate("document.activeElement.textContent") == "Check"
 
 
-def test_what_is_done_is_remembered_counted_and_forgotten(visit, root):
-    page = visit(root + "exercises/scale.html").page
+def test_what_is_done_is_remembered_counted_and_forgotten(visit, http_root):
+    page = visit(http_root + "exercises/scale.html").page
     title = page.locator("#ex-divide-by > .admonition-title")
     assert "solved" not in title.inner_text()
-    solve(page, root)
+    solve(page, http_root)
     assert "✓ solved" in title.inner_text()
     page.get_by_label("Solved: check says").first.check()  # the first exercise with code
     page.reload()
     assert page.locator(".exercise .mark").count() == 2
-    page.goto(root + "exercises/index.html")
+    page.goto(http_root + "exercises/index.html")
     row = page.locator(".marks li", has=page.locator('a[href="scale.html"]'))
     assert row.inner_text().endswith(": 2 of 4")
     page.get_by_role("button", name="Forget").click()
     assert row.inner_text().endswith(": 0 of 4")
-    page.goto(root + "exercises/scale.html")
+    page.goto(http_root + "exercises/scale.html")
     assert page.locator(".mark").count() == 0
 
 
@@ -235,7 +230,9 @@ def test_answers_do_not_look_alike_and_paper_has_the_result(visit, http_root):
     assert page.locator(".predicted-result pre").first.bounding_box()["height"] > 20
 
 
-@pytest.mark.parametrize("kind", ["right", "wrong"])
+@pytest.mark.parametrize(
+    ("root", "kind"), [("http", "right"), ("file", "wrong")], indirect=["root"]
+)
 def test_a_question_says_which_answer_was_chosen_first_and_which_one_is_right(visit, root, kind):
     page = visit(root + QUESTIONS[0]).page
     question = page.locator(".prediction").first
