@@ -395,17 +395,18 @@ def test_the_address_holds_sentence_asker_and_step(walk, visit, name):
 
 def test_an_address_that_holds_no_state_leaves_the_walk_as_it_is(walk):
     page = walk("index.html#walk=9.1.a-film")
+    page.wait_for_load_state("networkidle")  # a sentence is read with words that are fetched
     # The address of a page that is there already is read in an event.
     go = """async (text) => {
       const heard = new Promise((done) => addEventListener("hashchange", done, { once: true }));
       location.hash = `walk=${text}`;
       await heard;
     }"""
-    for broken in ("1", "3.7.film", "2.0.a-<b>", ""):
-        assert (step(page), shown_words(page)) == (1, FIRST.split())
-        page.evaluate(go, broken)
+    for broken in (None, "1", "3.7.film", "2.0.a-<b>", ""):
+        if broken is not None:
+            page.evaluate(go, broken)
         come_to_rest(page)
-    assert (step(page), shown_words(page)) == (1, FIRST.split())
+        assert (step(page), shown_words(page)) == (1, FIRST.split()), broken
     page.evaluate(go, "2.0.a-film")
     expect(page.get_by_test_id("walk-step")).to_have_attribute("data-value", "2")
 
