@@ -12,7 +12,7 @@ from puzzle_solutions import MORE, SOLUTIONS, WRONG
 from attention.exercises.puzzles import PUZZLES, RANGES, judge_puzzle, read_state
 
 PAGE = "puzzles.html"
-PER_PUZZLE = 70  # states drawn at random, a thousand in all
+PER_PUZZLE = 20  # states drawn at random
 
 
 @pytest.fixture
@@ -53,8 +53,11 @@ def key_of_position(page):
     return page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
 
 
-def test_the_page_judges_as_python_does(open_page):
+def test_the_page_has_the_puzzles_of_the_package_and_judges_as_python_does(open_page):
     page = open_page(PAGE)
+    found = json.loads(page.locator("script.puzzles").text_content())
+    assert all(one.pop("lesson_title") for one in found.values())
+    assert found == PUZZLES
     generator = random.Random(0)
     states = [(name, drawn(name, generator)) for name in PUZZLES for _ in range(PER_PUZZLE)]
     states += [(name, one) for name, one in SOLUTIONS.items() if "impossible" not in one]
@@ -75,36 +78,33 @@ def test_the_page_judges_as_python_does(open_page):
         whole,
     )
     wanted = [list(judge_puzzle(name, values)) for name, values in states]
-    assert len(found) > 1000
+    assert len(found) > 300
     assert found == wanted
     assert {reason for reason, _ in wanted} >= {"solved", "here", "elsewhere", "word"}
 
 
-def test_the_page_has_the_puzzles_of_the_package(open_page):
-    page = open_page(PAGE)
-    text = page.locator("script.puzzles").text_content()
-    found = json.loads(text)
-    assert all(one.pop("lesson_title") for one in found.values())
-    assert found == PUZZLES
-
-
-@pytest.mark.parametrize("name", PUZZLES)
-def test_a_solution_in_the_address_is_seen_to_be_one(open_page, name):
-    values = SOLUTIONS[name]
-    page = open_page(PAGE + hash_of(name, {} if "impossible" in values else values))
+def test_a_solution_in_the_address_is_seen_to_be_one(open_page):
+    hashes = [
+        hash_of(name, {} if "impossible" in values else values)
+        for name, values in SOLUTIONS.items()
+    ]
+    assert list(SOLUTIONS) == list(PUZZLES)
+    page = open_page(PAGE + hashes[0])
     verdict = page.get_by_test_id("puzzle-verdict")
-    assert page.get_by_test_id("puzzle").get_attribute("data-name") == name
-    if "impossible" in values:
-        assert verdict.get_attribute("data-solved") == "false"
-        page.locator("[name=puzzle-claim]").nth(values["impossible"]).check()
-        page.get_by_role("button", name="It is impossible").click()
-        assert verdict.get_attribute("data-reason") == "impossible"
-    else:
-        known = PUZZLES[name]["shortest"]
-        assert f"shortest known: {known}" in page.get_by_test_id("puzzle-count").inner_text()
-    assert verdict.get_attribute("data-solved") == "true"
-    is_done = page.evaluate("name => doneStore.done.has(`puzzle-${name}`)", name)
-    assert is_done == ("impossible" in values)  # to open a link is no deed
+    for (name, values), written in zip(SOLUTIONS.items(), hashes, strict=True):
+        page.evaluate("written => { location.hash = written; }", written)
+        expect(page.get_by_test_id("puzzle")).to_have_attribute("data-name", name)
+        if "impossible" in values:
+            assert verdict.get_attribute("data-solved") == "false", name
+            page.locator("[name=puzzle-claim]").nth(values["impossible"]).check()
+            page.get_by_role("button", name="It is impossible").click()
+            assert verdict.get_attribute("data-reason") == "impossible", name
+        else:
+            known = PUZZLES[name]["shortest"]
+            assert f"shortest known: {known}" in page.get_by_test_id("puzzle-count").inner_text()
+        assert verdict.get_attribute("data-solved") == "true", name
+        is_done = page.evaluate("name => doneStore.done.has(`puzzle-${name}`)", name)
+        assert is_done == ("impossible" in values), name  # to open a link is no deed
 
 
 def test_typing_sliding_undoing_and_the_address(open_page):
@@ -174,10 +174,7 @@ def test_a_weight_is_changed_in_its_place(open_page):
 
 def test_what_one_holds_stays_when_another_sentence_is_shown(open_page):
     page = open_page(PAGE + "#puzzle=one-takes-all")
-    slider, temperature = (
-        page.locator("[data-part=slider]"),
-        page.locator("[data-name=temperature]"),
-    )
+    slider, temperature = map(page.locator, ("[data-part=slider]", "[data-name=temperature]"))
     temperature.fill("0.29")  # only another sentence fails
     assert page.get_by_test_id("puzzle-verdict").get_attribute("data-reason") == "elsewhere"
     before = slider.bounding_box()
@@ -210,9 +207,8 @@ def test_hints_open_one_at_a_time(open_page):
     total = len(PUZZLES["previous-word"]["hints"])
     assert hints.count() == total
     for opened in range(total):
-        assert hints.filter(visible=True).count() == opened + 1
+        expect(hints.filter(visible=True)).to_have_count(opened + 1)
         hints.nth(opened).locator("summary").click()
-        page.wait_for_timeout(50)
 
 
 def test_a_bad_address_says_what_is_wrong_and_opens_a_puzzle(open_page):
@@ -236,7 +232,8 @@ def test_with_keys_alone_one_goes_from_puzzle_to_puzzle_and_changes_a_number(ope
 
 @pytest.mark.parametrize("name", ["first-word", "two-heads", "not-good", "width-one"])
 def test_it_is_sound_on_every_screen(open_page, name):
-    page = open_page(PAGE + f"#puzzle={name}")
+    # Colours that fade from theme to theme would be read on their way.
+    page = open_page(PAGE + f"#puzzle={name}", motion="reduce")
     assert unsound(page, "wide", "phone", within=".puzzle") == []
 
 
