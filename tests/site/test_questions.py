@@ -1,4 +1,7 @@
-"""The page of questions: an address for each, all at a glance, found in the words of who asks."""
+"""The page of questions: an address for each, and all at a glance.
+
+That each is found in the words of who asks is tested in test_site.py, with all other searches.
+"""
 
 import re
 from html.parser import HTMLParser
@@ -10,8 +13,6 @@ from playwright.sync_api import expect
 PAGE = "questions.html"
 # A line per question: its address, and others that somebody may have been sent. None is ever lost.
 ANCHORS = Path(__file__).with_name("question_anchors.txt").read_text(encoding="utf-8").splitlines()
-# Titles as they were typed where they were asked, each behind the question that it should find.
-TYPED = Path(__file__).with_name("questions_as_typed.txt").read_text(encoding="utf-8").splitlines()
 
 
 class Sections(HTMLParser):
@@ -35,9 +36,8 @@ class Sections(HTMLParser):
         elif tag == "span" and self.open and found.get("id"):
             self.open[-1].append(found["id"] or "")
         elif tag == "h3":
-            self.questions.append(
-                list(self.open[-1])
-            )  # what follows is text, with ids of citations
+            # What follows is text, with ids of citations.
+            self.questions.append(list(self.open[-1]))
         elif tag == "a" and in_list:
             self.listed.append((found["href"] or "").removeprefix("#"))
 
@@ -63,20 +63,6 @@ def test_all_titles_are_listed_as_links_in_their_order_under_the_parts():
     questions = [each[0] for each in found.questions]
     assert [target for target in found.listed if target in set(questions)] == questions
     assert 8 <= len(found.listed) - len(questions) <= 12  # the parts
-
-
-def test_a_title_as_it_was_typed_finds_its_question_among_the_first_three(visit, root):
-    page = visit(root + "search.html?q=softmax").page
-    page.locator("ul.search > li").first.wait_for()
-    first_three = """(query) => findPages(query).found.slice(0, 3).map(
-        (one) => `${one.name}.html#${one.anchor}`)"""
-    missed = {
-        title: first
-        for anchor, title in (line.split(": ", 1) for line in TYPED)
-        if f"{PAGE}#{anchor}" not in (first := page.evaluate(first_three, title))
-    }
-    assert len(TYPED) > 40
-    assert missed == {}
 
 
 def test_a_question_that_is_found_is_opened_at_its_own_address(visit, root):
