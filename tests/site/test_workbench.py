@@ -1,9 +1,12 @@
 """The workbench: the lessons' digits, where each number comes from, what a reader can change."""
 
+from accessibility import unsound
 from playwright.sync_api import expect
-from workbench import SIX, cell, field, shown, state
+from workbench import SIX, cell, field, open_bench, shown, state, unfold
 
 from attention.exercises import EXERCISES
+
+LESSON = "gallery/core/plot_1_qkv_derivation.html"
 
 
 def test_it_starts_with_the_digits_of_the_first_lesson_or_of_the_exercises(bench):
@@ -19,17 +22,6 @@ def test_it_starts_with_the_digits_of_the_first_lesson_or_of_the_exercises(bench
     bench.get_by_label("Start from").select_option("exercises")
     contexts = [f"{number:.2f}" for row in EXERCISES["all-contexts"].right for number in row]
     assert shown(bench, *(f"context.{i}.{c}" for i in SIX for c in range(2))) == contexts
-
-
-def test_a_sentence_of_the_readers_own_gets_vectors_from_its_letters(bench):
-    bench.get_by_label("Your sentence").fill("a b a")
-    assert bench.get_by_test_id("weight").count() == 9
-    x = bench.evaluate("lab.workbench.bench.state().x")
-    assert x == bench.evaluate("['a', 'b', 'a'].map(lab.benchState.vectorOf)")
-    assert x[0] == x[2] != x[1]
-    bench.get_by_label("Your sentence").fill("alone")
-    expect(bench.get_by_role("alert")).to_contain_text("2 to 12 words")
-    assert bench.get_by_test_id("weight").count() == 9
 
 
 def test_words_that_stay_keep_their_vectors_and_the_drawn_ones_are_named(bench):
@@ -93,14 +85,6 @@ def test_the_slider_moves_the_number_in_use(bench):
     expect(field(bench, "W_value.2.1")).to_have_value("1.5")
 
 
-def test_arrow_keys_change_a_number_and_go_to_the_next(bench):
-    field(bench, "x.0.0").focus()
-    bench.keyboard.press("ArrowUp")
-    expect(field(bench, "x.0.0")).to_have_value("0.48")
-    bench.keyboard.press("ArrowRight")
-    expect(field(bench, "x.0.1")).to_be_focused()
-
-
 ORIGINS = """(cells) => cells.map((cell) => {
   cell.focus();
   return [cell.dataset.value, document.querySelector("[data-testid=origin]").innerText];
@@ -140,12 +124,8 @@ def test_the_scale_the_temperature_and_the_masks(bench):
     bench.locator("#workbench").get_by_label("temperature").fill("1")
     assert shown(bench, "scaled.1") == ["0.1852"]
     bench.get_by_label("causal mask").check()
-    assert shown(bench, "weight.2", "scaled.2", "map.0.0", "map.0.1") == [
-        "0.0000",
-        "−∞",
-        "1.00",
-        "0.00",
-    ]
+    masked = shown(bench, "weight.2", "scaled.2", "map.0.0", "map.0.1")
+    assert masked == ["0.0000", "−∞", "1.00", "0.00"]
     bench.get_by_label("causal mask").uncheck()
     bench.get_by_label("padding words").fill("2")
     assert shown(bench, "weight.3", "weight.4", "weight.5")[1:] == ["0.0000", "0.0000"]
@@ -160,9 +140,8 @@ def test_what_a_click_on_a_weight_does(bench):
     bench.get_by_role("radio", name="the query").check()
     cell(bench, "map.5.3").click()
     expect(bench.locator("#workbench tr.asks th")).to_have_text("step")
-    assert shown(bench, "weight.3") == [
-        f"{float(cell(bench, 'map.5.3').get_attribute('data-value')):.4f}"
-    ]
+    weight = float(cell(bench, "map.5.3").get_attribute("data-value"))
+    assert shown(bench, "weight.3") == [f"{weight:.4f}"]
     bench.get_by_role("radio", name="a mask").check()
     bench.locator(".bench-map tbody th").first.click()  # a word asks, whatever a weight would do
     expect(bench.locator("#workbench tr.asks th")).to_have_text("Your")
@@ -219,3 +198,29 @@ def test_random_matrices_are_other_matrices(bench):
     bench.get_by_role("button", name="Draw random").click()
     for name, matrix in state(bench)["heads"][0].items():
         assert matrix != before[0][name], name
+
+
+def test_the_first_lesson_has_it_with_the_lessons_numbers(visit, root):
+    seen = visit(root + LESSON)
+    page = seen.page
+    page.locator("#workbench").wait_for()
+    unfold(page)
+    assert shown(page, "query.0", "score.1", "weight.1") == ["0.4306", "1.8524", "0.2264"]
+    field(page, "W_key.0.1").fill("3")
+    assert shown(page, "score.1") != ["1.8524"]
+    # Weights have just been computed where it stands, and the formula comes after it.
+    before = page.evaluate(
+        """() => { const range = document.createRange(), box = document.querySelector("#workbench");
+        range.setStart(document.querySelector("article"), 0); range.setEndBefore(box);
+        return range.toString(); }"""
+    )
+    assert "print(weights.sum(dim=-1))" in before
+    assert "scaled dot-product attention" not in before
+    assert seen.complaints == []
+    assert seen.foreign(root) == []
+
+
+def test_it_is_accessible_in_the_lesson_and_fits(visit, http_root):
+    page = open_bench(visit, http_root + LESSON)
+    cell(page, "map.1.1").click()
+    assert unsound(page, "desktop", "phone", within="#workbench") == []
