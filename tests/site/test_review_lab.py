@@ -75,7 +75,6 @@ def sigmoid(logit):
 
 
 def test_three_models_read_what_is_typed_the_recommended_one_first(lab):
-    """Their numbers are compared in test_against_torch.py."""
     kinds = lab.locator(".lab-model").evaluate_all("parts => parts.map((one) => one.dataset.kind)")
     assert sorted(kinds) == sorted(KINDS)
     assert kinds[0] == RECOMMENDED
@@ -84,8 +83,15 @@ def test_three_models_read_what_is_typed_the_recommended_one_first(lab):
     for kind in KINDS:
         words = tokens(lab, kind).locator(".lab-word").all_inner_texts()
         assert words == ["a", "wonderful", "film", "and", "the", "ending", "is", "perfect"]
-        label = "positive" if answer(kind, TEXT).logit > 0 else "negative"
+        expected = answer(kind, TEXT)
+        label = "positive" if expected.logit > 0 else "negative"
         expect(hook(column(lab, kind), "label")).to_have_text(label)
+        assert probability(lab, kind) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
+        said = float(hook(column(lab, kind), "probability").inner_text())
+        assert said == pytest.approx(sigmoid(expected.logit), abs=5.1e-4)
+        for name in ("weight", "contribution"):
+            wanted = getattr(expected, f"{name}s").tolist()
+            assert numbers(lab, name, kind) == pytest.approx(wanted, abs=1e-5)
     for kind in KINDS:  # one alone
         hook(lab, "model-select").select_option(kind)
         expect(lab.locator(".lab-model:visible")).to_have_count(1)
