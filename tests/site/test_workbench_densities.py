@@ -184,6 +184,7 @@ def test_each_density_names_a_mission_of_its_own_until_all_of_them_are_done(firs
     first.locator("[data-part=sentence]").fill("good film good music")
     first.locator("[data-part=sentence]").press("Enter")
     expect(first.locator(".bench-missions .mark")).to_have_count(1)
+    expect(first.locator(".bench-missions .ahead b")).to_have_text("Change")  # what to do next
     show(first, "change")
     show(first, "look")  # whose only mission is done
     expect(first.locator(".bench-missions .next b")).to_have_text("change", ignore_case=True)
@@ -322,6 +323,18 @@ def test_whoever_moves_an_arrow_reads_what_moves_with_it(first):
     expect(hint).to_contain_text("Choose a row")
     field(first, "x.0.0").fill("0.9")
     expect(hint).to_contain_text("“a” has another embedding")  # it led its row before, too
+
+
+def test_a_new_sentence_gives_the_numbers_to_the_word_that_asks(first):
+    show(first, "change")
+    moves = first.locator("#workbench [data-part=map] tr.moves .name")
+    expect(moves).to_have_text("pizza")
+    first.locator("#workbench [data-handle='key.1']").focus()
+    first.keyboard.press("ArrowUp")
+    expect(moves).to_have_text("cheap")
+    first.get_by_label("Your sentence").fill("dogs chase cats and cats chase mice")
+    asks = first.locator("#workbench [data-part=map] tr.asks .name").inner_text()
+    expect(moves).to_have_text(asks)
 
 
 def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):
