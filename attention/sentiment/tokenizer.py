@@ -20,6 +20,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from torch import Tensor
 from torch.nn import functional as F
 
+from attention._checks import check_size
 from attention._distributed import print_status
 
 #: Padding, words outside the vocabulary, and the separator between a distractor and its review.
@@ -153,12 +154,16 @@ def train_tokenizer(
         The tokenizer. Ids have no gaps: the special ones come first, then words from the most
         frequent to the rarest, in alphabetical order if they are equally frequent.
 
+    Raises:
+        ValueError: If ``min_frequency`` < 1.
+
     Example:
         >>> tokenizer = train_tokenizer(["good food", "good service"])
         >>> encoded = tokenizer.encode("Good wine")
         >>> encoded.tokens, encoded.ids
         (['good', '<unk>'], [3, 1])
     """
+    min_frequency = check_size("min_frequency", min_frequency)
     tokenizer = word_tokenizer((), clean_text=clean_text, words=words)
     trainer = trainers.WordLevelTrainer(
         vocab_size=2**31, min_frequency=min_frequency, show_progress=False

@@ -244,4 +244,4 @@ def test_a_sentence_with_prices_and_repeated_words_is_drawn_as_it_is(monkeypatch
         assert len(drawn) > 2
         assert not any(text.get_parse_math() for text in drawn)
     cells = drawn_roles.findobj(FancyBboxPatch)
-    assert len({str(cell.get_extents()) for cell in cells}) == len(cells) == 3 + 3 * 2 + 6 * 3
+    assert len({str(cell.get_extents()) for cell in cells}) == len(cells) == 3 + 3 * 2 + 6 * 5

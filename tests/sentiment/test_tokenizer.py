@@ -221,6 +221,8 @@ def test_ragged_rows() -> None:
 
 
 def test_bad_input() -> None:
+    with pytest.raises(ValueError, match="min_frequency: expected at least 1, got 0"):
+        train_tokenizer(["a"], min_frequency=0)
     for act in train_tokenizer, lambda text: encode_reviews(pieces(), text):
         with pytest.raises(TypeError, match="texts must be several texts; got one str"):
             act("good food")
