@@ -115,7 +115,6 @@ def test_what_is_refused_is_said_and_does_not_stay(bench):
         wrong = bench.locator(f"#workbench input{name}")
         before = wrong.input_value()
         for text in texts:
-            wrong.focus()  # which shows all digits
             wrong.fill(text)
             expect(alert).to_contain_text(said)
             expect(wrong).to_have_attribute("aria-invalid", "true")
@@ -124,7 +123,6 @@ def test_what_is_refused_is_said_and_does_not_stay(bench):
             expect(wrong).to_have_value(before)
             assert wrong.get_attribute("aria-invalid") is None, name
             expect(alert).to_have_text("")
-    field(bench, "W_value.2.0").focus()
     field(bench, "W_value.2.0").fill("1")
     assert context.inner_text() != computed
 

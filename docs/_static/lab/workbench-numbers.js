@@ -172,7 +172,9 @@
     find("numbers").addEventListener("focusin", ({ target }) => {
       if (!isField(target)) return;
       useSlider(target.dataset.name);
-      if (!target.hasAttribute("aria-invalid")) show(target, read(bench.state(), used));
+      if (target.hasAttribute("aria-invalid")) return;
+      show(target, read(bench.state(), used));
+      target.select(); // what the browser had selected was another text, with fewer digits
     });
     stepByArrows(bench.box);
     for (const name of TABLES) {
