@@ -25,11 +25,12 @@ MODEL = """() => { const [numbers] = Object.values(JSON.parse(
 # Where each part is, and what it shows
 DRAWN = """() => [...document.querySelectorAll(".walk-stage svg g > *")]
   .map((part) => part.outerHTML)"""
-# True when a tenth of a second changes nothing of that
+# True when a tenth of a second and two frames change nothing of that
 AT_REST = f"""async () => {{
   const drawn = {DRAWN};
   const before = String(drawn());
   await new Promise((done) => setTimeout(done, 100));
+  for (let k = 0; k < 2; k += 1) await new Promise(requestAnimationFrame);
   return before === String(drawn());
 }}"""
 # How many pairs of numbers can be seen where they lie on each other
@@ -463,6 +464,7 @@ def test_parts_move_between_two_pictures_and_come_to_rest(walk):
     rest = page.evaluate(DRAWN)
     calm = walk()
     go_to(calm, 3)
+    come_to_rest(calm)
     assert sorted(calm.evaluate(DRAWN)) == sorted(rest)
 
 
