@@ -14,6 +14,10 @@ def choose_precision(
 
     A GPU uses bfloat16 if it has units for it. A CPU does so only for a pretrained encoder, which
     spends most of its time on large products, while our own small models gain nothing from it.
+
+    Example:
+        >>> choose_precision("auto", torch.device("cpu"), is_pretrained=False)
+        'float32'
     """
     if precision != "auto":
         return precision

@@ -4,6 +4,10 @@ The score of query i with key j is :math:`x_i W_\mathrm{query} W_\mathrm{key}^\t
 \sqrt{k}`. Scores depend on the two matrices only through their product, so the product is what
 these functions read, truncate and factor anew. They compute in float64 on the CPU, whatever the
 layer's dtype and device, and what they return is detached from the graph.
+
+A function that takes a :class:`Layer` takes a :class:`~attention.SelfAttentionV1`, a
+:class:`~attention.QKSelfAttention` or one of its subclasses, which have one head, and returns a new
+layer of the same kind. It raises a TypeError for any other, and a ValueError for one with biases.
 """
 
 import copy

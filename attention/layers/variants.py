@@ -28,7 +28,11 @@ class Variant:
     options: dict[str, Any] = field(default_factory=dict)
 
     def build(self, embed_dim: int, **options: Any) -> nn.Module:
-        """Build the layer; options that are not given have their defaults."""
+        """Build the layer; options that are not given have their defaults.
+
+        Raises:
+            TypeError, ValueError: If the layer does not read an option, or refuses its value.
+        """
         return self.layer(embed_dim, **self.options | options)
 
 

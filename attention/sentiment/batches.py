@@ -191,6 +191,9 @@ def make_examples(
         pairs: Whether to take every review behind one drawn at random, which may be itself. With
             ``clean``, these examples come after those of reviews alone, as in Lab 13.
 
+    Returns:
+        The examples.
+
     Raises:
         ValueError: If neither is requested, or the labels are not one per review.
 

@@ -15,6 +15,16 @@ class Dropout(nn.Dropout):
     took a third of a training step. Here a draw of 64 bits serves four numbers, so the probability
     is a multiple of :math:`2^{-16}`.
 
+    Args:
+        p: The probability that a number becomes 0.
+
+    Shape:
+        - x: any, and the same is returned
+
+    Example:
+        >>> Dropout(0.2)(torch.ones(1_000)).unique()
+        tensor([0.0000, 1.2500])
+
     Source:
         Srivastava et al. (2014), Dropout: a simple way to prevent neural networks from overfitting.
     """

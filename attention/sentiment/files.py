@@ -53,12 +53,31 @@ class Columns(NamedTuple):
 def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
     """Check and load a file, or a folder's ``train``, ``validation`` and ``test`` file.
 
-    Labels 0 and 1, which the false and true of JSON lines and Parquet count as, or 1 and 2 as in
-    the original files of Yelp Reviews Polarity, which have no header, are negative and positive.
-    Any other labels keep their names, in the order of their numbers or of the alphabet; the
-    training file says which there are. Where there is no validation file, a tenth of the training
-    rows validates, and with them all rows of an equal text. A ValueError names file, row and
-    column; rows count from 1, without the header.
+    A file ends in .csv, .tsv, .jsonl, .ndjson or .parquet, in letters of any case, and may be
+    compressed, as ``train.csv.gz`` is. CSV is in UTF-8, and whichever of comma, tab, semicolon and
+    bar makes both columns of its header separates all of them. Labels 0 and 1, which the false and
+    true of JSON lines and Parquet count as, or 1 and 2 as in the original files of Yelp Reviews
+    Polarity, are negative and positive. Those files have no header (label, then text) and are read
+    as they are. Any other labels, from two to a thousand, keep their names, in the order of their
+    numbers or of the alphabet; the training file says which there are.
+
+    Where there is no validation file, a tenth of the training rows validates. Equal texts stay
+    together, and the draw is the same each time. A line on the standard error says so, and how many
+    texts splits have in common.
+
+    Args:
+        path: The file, which is then that of ``train``, or the folder.
+        columns: What the two columns are called.
+        seed: The seed of the rows that validate.
+
+    Returns:
+        The splits by name, whose texts are read from the files again at each pass.
+
+    Raises:
+        ValueError: If a file is missing or cannot be read, if a column is missing, if a row is
+            broken, without text, without label, not UTF-8, or has a label that the training file
+            lacks, or if there is one label alone. The message names file, row and column; rows
+            count from 1, without the header.
     """
     splits: dict[str, Reviews] = {}
     texts: dict[str, np.ndarray] = {}

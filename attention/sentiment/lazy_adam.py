@@ -23,9 +23,27 @@ class LazyAdam(torch.optim.Adam):
     The gradient of a table may be sparse, as that of ``nn.Embedding(..., sparse=True)`` is, which
     takes memory for the rows of the batch only. A dense one gives the same step.
 
-    The ``tables``, (N, d) each, are among the ``params``. The second of the ``betas`` is below
-    Adam's 0.999, because a row is updated in few steps, so that the mean of its squares would take
-    too long to forget its first gradients.
+    Args:
+        params: All weights to train.
+        tables: Those of them that are tables.
+        lr: The learning rate.
+        betas: How much is kept of the mean of gradients, and of that of their squares. The second
+            one is below Adam's 0.999, because a row is updated in few steps, so that the mean of
+            its squares would take too long to forget its first gradients.
+
+    Shape:
+        - each table: :math:`(N, d)`
+
+    Example:
+        >>> table = torch.nn.Embedding(1_000, 2, sparse=True)
+        >>> before = table.weight.detach().clone()
+        >>> optimizer = LazyAdam([table.weight], [table.weight], lr=0.1)
+        >>> table(torch.tensor([7, 7, 3])).sum().backward()
+        >>> optimizer.step()
+        >>> (table.weight - before).detach()[[3, 7, 8]]
+        tensor([[-0.1000, -0.1000],
+                [-0.1000, -0.1000],
+                [ 0.0000,  0.0000]])
 
     Source:
         Kingma & Ba (2015) for Adam; the steps of a table follow ``torch.optim.SparseAdam``, which

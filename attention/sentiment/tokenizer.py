@@ -155,7 +155,7 @@ def train_tokenizer(
         frequent to the rarest, in alphabetical order if they are equally frequent.
 
     Raises:
-        ValueError: If ``min_frequency`` < 1.
+        TypeError, ValueError: If ``min_frequency`` is not an integer, or below 1.
 
     Example:
         >>> tokenizer = train_tokenizer(["good food", "good service"])
@@ -187,7 +187,13 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     """Encode many texts, without special ids around them.
 
     A special token that is spelled out in a text, such as ``[SEP]``, is read like any other text.
-    The texts are read once and not kept; one without a single letter may have no ids.
+
+    Args:
+        tokenizer: Any tokenizer, which stays as it is.
+        texts: The texts, which are read once and not kept.
+
+    Returns:
+        The ids of each text. A text without a single letter may have none.
 
     Example:
         >>> from attention.sentiment.tokenizer import train_tokenizer

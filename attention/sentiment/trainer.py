@@ -72,8 +72,16 @@ def learning_rate(step: int, total: int, config: TrainConfig) -> float:
         1 - (s - W) / (T - W) & s \ge W
         \end{cases}
 
-    Here s counts the steps before this one, of T in ``total``, and W is the number of those during
-    which the rate rises. A constant schedule stays at 1 after them.
+    Here T is the number of steps, and W is the number of those during which the rate rises. A
+    constant schedule stays at 1 after them.
+
+    Args:
+        step: The number of steps before this one, s.
+        total: The number of steps of the whole run, T.
+        config: Determines ``lr``, ``schedule`` and ``warmup``, the share W / T.
+
+    Returns:
+        The rate. The largest of a run is ``lr``, whatever the warm-up.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig

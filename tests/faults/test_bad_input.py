@@ -46,10 +46,11 @@ EVALUATE = ["evaluate", "run", "--device", "cpu"]
 # What is wrong: the line; what the message has to name, which is the culprit, and what was given or
 # what to do; and what was done before to the folder in which the command runs.
 BAD = {
-    # Every other kind of line is in commands/test_command_line.py, each range in test_config.py.
+    # Other kinds of lines are in commands/test_command_line.py, each range in test_config.py.
     "the line of train": {
         "no folder for the run": (["train", "--data", "reviews"], ["--out", "expected a folder"]),
         "no passes": (new_run("--epochs", "0"), ["--epochs: ", "or equal to 1, got 0"]),
+        "an unknown device": (new_run("--device", "abacus"), ["--device", "abacus"]),
         "an unknown preset": (["train", "--preset", "lab14"], ["--preset", "lab13", "lab14"]),
         "heads that do not divide": (
             new_run("--model", "multihead", "--num-heads", "5"),

@@ -1,5 +1,6 @@
 """The model that writes, as its readers use it; the package computes what the page must show."""
 
+import json
 import re
 from itertools import islice
 from pathlib import Path
@@ -52,7 +53,10 @@ def test_its_model_is_fetched_once_and_not_by_the_pages_beside_it(visit, http_ro
         seen = visit(f"{http_root}{name}.html", until="networkidle")
         assert sum("lab-writer" in url for url in seen.requests) == count
     size = sum(each.numel() for each in MODEL.parameters())
-    expect(seen.page.locator("article")).to_contain_text(f"This model has {size:,} parameters")
+    article = seen.page.locator("article")
+    expect(article).to_contain_text(f"This model has {size:,} parameters")
+    results = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
+    expect(article).to_contain_text(f"{results['words']['train'] / 1e6:.1f} million words")
 
 
 def probabilities(written, temperature):

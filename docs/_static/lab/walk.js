@@ -307,12 +307,13 @@
     // Scroll as little as shows the picture, what is said of it and the buttons, which a phone has below
     // it, where a thumb is, and at the end the doors.
     function reveal() {
-      const [title, sum, end, picture] = ["title", "sum", "bench", "stage"].map((one) =>
-        find(one).getBoundingClientRect(),
+      const [title, sum, end, picture, next] = ["title", "sum", "bench", "stage", "next"].map(
+        (one) => find(one).getBoundingClientRect(),
       );
       const low = Math.max(sum.bottom, (step === STEPS ? end : picture).bottom);
       const high = Math.min(title.top, picture.top);
-      const buttons = width < 560 && step < STEPS ? find("next").offsetHeight + 21 : 0;
+      const isBelow = width < 560 && next.left < picture.right;
+      const buttons = isBelow && step < STEPS ? next.height + 21 : 0;
       const top = Math.min(low + buttons - innerHeight, high - 64);
       if (top > 0 || high < 0) scrollBy({ top, behavior: calm.matches ? "instant" : "smooth" });
     }

@@ -175,6 +175,7 @@
 
     function showDone() {
       const next = nextMission();
+      const isAnswered = pressed >= 0 && done.has(labelOf(MISSIONS[pressed]));
       items.forEach((item, i) => {
         const { text, answer } = MISSIONS[i];
         const isDone = done.has(labelOf(MISSIONS[i]));
@@ -183,7 +184,7 @@
         item.title = said;
         showMark(item, isDone && "✓ done");
         item.classList.toggle("next", i === (pressed < 0 ? next : pressed));
-        item.classList.toggle("ahead", i === next && pressed >= 0 && pressed !== next);
+        item.classList.toggle("ahead", i === next && pressed !== next && isAnswered);
       });
       frameCell(MISSIONS[pressed < 0 ? next : pressed]);
     }

@@ -123,7 +123,8 @@
       if (stop.closest("tr").hidden) setStop(find("x"), rows[at].querySelector("input"));
     }
 
-    // Where one types stand four decimals; in a matrix no more than a field has room for.
+    // Where one types stand four decimals; elsewhere no more than a field has room for, which in the
+    // three matrices is less.
     function show(made, number) {
       const isUsed = made === document.activeElement;
       const isTight = number < 0 && !made.dataset.name.startsWith("x");
