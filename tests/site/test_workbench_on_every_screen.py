@@ -127,6 +127,17 @@ def test_what_is_refused_is_said_and_does_not_stay(bench):
     assert context.inner_text() != computed
 
 
+def test_what_is_typed_takes_the_place_of_a_number_that_shows_more_digits(bench):
+    made = field(bench, "W_key.0.0")
+    made.fill("-0.1234")
+    field(bench, "x.0.0").focus()
+    expect(made).to_have_value("−0.123")
+    made.focus()
+    expect(made).to_have_value("−0.1234")
+    bench.keyboard.type("1")
+    expect(made).to_have_value("1")
+
+
 def test_a_refused_sentence_keeps_its_reason_after_enter(bench):
     sentence = bench.get_by_label("Your sentence")
     before = sentence.input_value()
