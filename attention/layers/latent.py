@@ -66,7 +66,9 @@ class LatentAttention(AttentionLayer):
         super().__init__()
         embed_dim, num_heads, head_dim = check_heads(embed_dim, num_heads, head_dim)
         latent_dim = max(embed_dim // 2, 1) if latent_dim is None else latent_dim
-        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, head_dim
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.head_dim = head_dim
         self.latent_dim = latent_dim = check_size("latent_dim", latent_dim)
         self.rotary_dim = rotary_dim = check_size("rotary_dim", rotary_dim, at_least=0)
         if rotary_dim % 2:

@@ -101,7 +101,9 @@ class MultiHeadAttention(AttentionLayer):
         num_kv_heads = check_divisor("num_kv_heads", num_kv_heads, "num_heads", num_heads)
         if rotary and head_dim % 2:
             raise ValueError(f"rotary: expected heads of an even width, got {head_dim}")
-        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, head_dim
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.head_dim = head_dim
         self.num_kv_heads = num_kv_heads
         self.rotary = rotary
         self.window = None if window is None else check_size("window", window)
