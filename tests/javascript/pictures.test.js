@@ -104,43 +104,17 @@ test("columns that point the same way leave most queries without an embedding", 
   }
 });
 
-test("what the rows have in common is said in good English, and equal weights have no favourite", () => {
+test("what the row that asks says is said in good English, and equal weights have no favourite", () => {
   const { finding } = lab.workbenchMap;
   const words = ["a", "b", "c"];
-  const rows = (...list) => list.map((j) => words.map((_, i) => (i === j ? 0.5 : 0.25)));
-  const even = [0.3, 0.3, 0.3];
-  assert.equal(finding(rows(1, 1, 1), words), "All words attend most to “b”.");
-  assert.equal(
-    finding(rows(2, 1, 1), words),
-    "Each row has its largest weight on one of these words: “b”, “c”.",
-  );
-  assert.match(finding([even, even, even], words), /^No word attends to one word most/);
-  const mixed = finding([...rows(0), even, even], words);
-  assert.equal(mixed, "In 2 rows several words share the largest weight. “a” attends most to “a”.");
-  assert.match(finding([[0, 0, 0]], words), /all weights are 0/);
+  const says = (row) => finding(row, words, 0);
+  assert.equal(says([0.25, 0.5, 0.25]), "“a” attends most to “b”, with 0.50.");
+  assert.equal(says([0.1, 0.45, 0.45]), "“a” attends most to “b” and “c”, with 0.45 each.");
+  assert.equal(says([0.34, 0.33, 0.33]), "“a” attends to all words about equally.");
+  assert.equal(says([0, 0, 0]), "“a” attends to nothing, because its whole row is masked.");
   assert.deepEqual(
     [0, 1, 2].map((n) => lab.workbench.plural(n, "word")),
     ["0 words", "1 word", "2 words"],
-  );
-});
-
-test("a row with every cell masked attends to nothing, and no sentence counts it in", () => {
-  const { finding } = lab.workbenchMap;
-  const words = ["a", "b", "c", "d"];
-  const none = [0, 0, 0, 0];
-  const on = (j) => words.map((_, i) => (i === j ? 0.7 : 0.1));
-  const alone = "“b” attends to nothing, because its whole row is masked.";
-  assert.equal(
-    finding([on(1), none, on(1), on(1)], words),
-    `${alone} All other words attend most to “b”.`,
-  );
-  assert.equal(
-    finding([on(3), none, on(1), on(1)], words),
-    `${alone} Each other row has its largest weight on one of these words: “b”, “d”.`,
-  );
-  assert.equal(
-    finding([none, on(2), none, none], words),
-    "“a”, “c” and “d” attend to nothing, because their whole rows are masked. “b” attends most to “c”.",
   );
 });
 

@@ -125,7 +125,7 @@
       [left, inner],
     ]);
     const boxes = spots.map(([left, top]) => {
-      const at = [within(left, 4, W - 4 - wide), within(top, 1, H - 2 - LINE)];
+      const at = [within(left, 4, W - 4 - wide), within(top, 5, H - 5 - LINE)];
       return [...at, at[0] + wide, at[1] + LINE];
     });
     const covered = boxes.map((box) => arrows.filter((one) => crosses(one, box)).length);

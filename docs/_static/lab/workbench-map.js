@@ -5,7 +5,7 @@
 
 {
   const { digits, element, quoted } = lab.dom;
-  const { parts, plural, rowHead } = lab.workbench;
+  const { parts, rowHead, shownAs } = lab.workbench;
 
   const FEW = 6; // words whose cells have room for all digits on any screen
   // Pixels of a cell that has this room, and of one that has room for a tick, too
@@ -33,44 +33,16 @@
     return row.flatMap((weight, j) => (weight > 0 && largest - weight < 1e-9 ? [j] : []));
   }
 
-  // What the rows have in common. First come the rows without a largest weight, because all of their
-  // cells are masked or because several weights are equal.
-  function finding(weights, bare) {
-    const words = bare.map(quoted);
-    const off = Math.max(...weights.flat().map((weight) => Math.abs(weight - 1 / bare.length)));
-    if (off > 1e-9 && off <= 0.01) return "All weights are nearly equal.";
-    const rows = weights.map(favourites);
-    const rowsWith = (fits) => rows.flatMap((row, i) => (fits(row.length) ? [i] : []));
-    const idle = rowsWith((n) => n === 0);
-    if (idle.length === rows.length) return "All words are masked, so all weights are 0.";
-    const undecided = rowsWith((n) => n > 1);
-    const decided = rowsWith((n) => n === 1);
-    const texts = [];
-    if (idle.length === 1) {
-      texts.push(`${words[idle[0]]} attends to nothing, because its whole row is masked.`);
-    } else if (idle.length > 1) {
-      const names = idle.map((i) => words[i]);
-      const list = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-      texts.push(`${list} attend to nothing, because their whole rows are masked.`);
-    }
-    if (decided.length === 0) {
-      texts.push("No word attends to one word most: the largest weights are equal.");
-      return texts.join(" ");
-    }
-    if (undecided.length > 0) {
-      texts.push(`In ${plural(undecided.length, "row")} several words share the largest weight.`);
-    }
-    const most = [...new Set(rows.filter((row) => row.length === 1).flat())].sort((a, b) => a - b);
-    const names = [...new Set(most.map((j) => words[j]))];
-    const isRest = texts.length > 0;
-    if (decided.length === 1) texts.push(`${words[decided[0]]} attends most to ${names[0]}.`);
-    else if (names.length === 1)
-      texts.push(`All ${isRest ? "other " : ""}words attend most to ${names[0]}.`);
-    else
-      texts.push(
-        `Each ${isRest ? "other " : ""}row has its largest weight on one of these words: ${names.join(", ")}.`,
-      );
-    return texts.join(" ");
+  // What the row of the word that asks says in words
+  function finding(row, words, at) {
+    const asker = quoted(words[at]);
+    const most = favourites(row);
+    if (most.length === 0) return `${asker} attends to nothing, because its whole row is masked.`;
+    if (Math.max(...row) - Math.min(...row) <= 0.02)
+      return `${asker} attends to all words about equally.`;
+    const names = most.map((j) => quoted(words[j]));
+    const list = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
+    return `${asker} attends most to ${list}, with ${shownAs(row[most[0]])}${most.length > 1 ? " each" : ""}.`;
   }
 
   parts.push((bench) => {
@@ -162,17 +134,8 @@
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });
-      find("finding").textContent = finding(head.weights, words);
-    }
-
-    function update(view) {
-      draw(view);
-      const { state, head } = view;
-      const { words, at } = state;
-      const most = favourites(head.weights[at]);
-      const asker = quoted(words[at]);
-      if (most.length === 1) bench.say(`${asker} attends most to ${quoted(words[most[0]])}.`);
-      if (most.length === 0) bench.say(`${asker} attends to nothing.`);
+      find("finding").textContent = finding(head.weights[at], words, at);
+      bench.say(find("finding").textContent);
     }
 
     function use(made, { shiftKey }) {
@@ -199,7 +162,7 @@
       use(made, event);
     });
     bench.grid(table);
-    return { build, update };
+    return { build, update: draw };
   });
 
   lab.workbenchMap = { favourites, finding };

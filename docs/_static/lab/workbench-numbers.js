@@ -123,12 +123,9 @@
       if (stop.closest("tr").hidden) setStop(find("x"), rows[at].querySelector("input"));
     }
 
-    // Where one types stand four decimals; elsewhere no more than a field has room for, which in the
-    // three matrices is less.
+    // Where one types stand four decimals; elsewhere two, as in the weights.
     function show(made, number) {
-      const isUsed = made === document.activeElement;
-      const isTight = number < 0 && !made.dataset.name.startsWith("x");
-      const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : isTight ? 3 : 4;
+      const places = made === document.activeElement ? 4 : 2;
       made.value = typed(Number(number.toFixed(places)));
       made.removeAttribute("aria-invalid");
     }
