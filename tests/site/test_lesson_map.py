@@ -146,7 +146,7 @@ def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
     station(page, ROTARY).focus()
     assert about.inner_text().splitlines() == [
         rotary.short_title,
-        rotary.subtitle,
+        rotary.subtitle[0].upper() + rotary.subtitle[1:],
         f"{rotary.first_minutes} min · after {first} and {second}",
     ]
     assert page.locator(f"{MAP} a[title]:not([title=''])").count() == 0  # would cover it

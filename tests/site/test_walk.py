@@ -25,8 +25,8 @@ MODEL = """() => { const [numbers] = Object.values(JSON.parse(
 # Where each part is, and what it shows
 DRAWN = """() => [...document.querySelectorAll(".walk-stage svg g > *")]
   .map((part) => part.outerHTML)"""
-# True when a tenth of a second changes nothing of that. It is a tenth by the clock of the frames, which
-# the walk reads too: on a busy machine that clock runs behind the timers'.
+# True when a tenth of a second changes nothing of that, by the clock of the frames, which the walk
+# reads too: on a busy machine that clock runs behind the timers'.
 AT_REST = f"""async () => {{
   const drawn = {DRAWN};
   const frame = () => new Promise(requestAnimationFrame);

@@ -55,7 +55,9 @@ def test_a_dragged_arrow_changes_its_word_and_all_that_follows(bench, handle, wo
     assert changed == [word]
     assert before["heads"] == after["heads"]
     assert shown(bench, *(f"map.1.{j}" for j in range(6))) != weights
-    expect(field(bench, f"x.{word}.0")).to_have_value(str(after["x"][word][0]).replace("-", "−"))
+    made = field(bench, f"x.{word}.0")
+    made.focus()
+    expect(made).to_have_value(str(after["x"][word][0]).replace("-", "−"))
     bench.get_by_role("button", name="Undo").click()
     assert state(bench)["x"] == before["x"]
 
@@ -150,3 +152,19 @@ def test_a_run_can_be_stopped(visit, http_root):
     )
     assert 1 < left[0] == left[1] < 101
     assert left[2] == "A hundred more"
+
+
+def test_the_query_of_another_row_moves_to_its_place_unless_one_wants_no_motion(visit, http_root):
+    press = """async () => { const bench = document.querySelector("#workbench"); const seen = [];
+        bench.querySelector("[data-part=map] tr:last-child th").click();
+        for (let ends = performance.now() + 600; performance.now() < ends; ) {
+          seen.push(bench.querySelector("[data-handle=query] .head").getAttribute("points"));
+          await new Promise(requestAnimationFrame);
+        }
+        return seen; }"""
+    moving, calm = [
+        open_bench(visit, http_root + "playground.html", motion=motion).evaluate(press)
+        for motion in ("no-preference", "reduce")
+    ]
+    assert len(set(moving)) >= 4
+    assert set(calm) == {moving[-1]}

@@ -9,6 +9,9 @@
   const { arrow, line, mixture, movable, queryName, scoresBelow, shadowsOf } = lab.plane;
   const { pair, parts } = lab.workbench;
 
+  const MOVE = 300; // milliseconds
+  const mixed = (from, to, t) =>
+    to.map((row, i) => row.map((number, c) => from[i][c] + (number - from[i][c]) * t));
   const round = (number) => Number(number.toFixed(4)); // as the fields show it
 
   // The embedding nearest to x with x W = wanted: x + (wanted − x W) (Wᵀ W)⁻¹ Wᵀ. Where W has no two
@@ -59,15 +62,42 @@
       set({ contexts: [...others, [head, at, ...point.map(clamp)]] }, { by });
     }
 
+    // What changes at once moves to its new place; what follows a hand is there already.
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
+    let shown = null; // { words, and the vectors that are drawn }
+    let run = 0;
     function update({ state, head }) {
       const { words, at } = state;
-      const query = head.query[at];
+      const goal = state.contexts.find(([h, i]) => h === state.head && i === at)?.slice(2);
+      const { key, value } = head;
+      const [query, weights, context] = [head.query[at], head.weights[at], head.context[at]];
+      const to = { words, at, goal, vectors: [[query], key, value, [weights], [context]] };
+      const from = shown?.words === words && shown.vectors;
+      run += 1;
+      if (!from || calm.matches || !bench.isAtOnce()) draw(to);
+      else glide(run, performance.now(), from, to);
+    }
+
+    function glide(mine, began, from, to) {
+      requestAnimationFrame((now) => {
+        if (mine !== run) return;
+        const t = Math.min(1, Math.max(0, now - began) / MOVE);
+        const vectors = to.vectors.map((rows, k) => mixed(from[k], rows, 1 - (1 - t) ** 3));
+        draw(t < 1 ? { ...to, vectors } : to);
+        if (t < 1) glide(mine, began, from, to);
+      });
+    }
+
+    function draw(to) {
+      shown = to;
+      const { words, at, goal } = to;
+      const [[query], keys, values, [weights], [context]] = to.vectors;
       drawScores(
-        [query, ...head.key, ...shadowsOf(query, head.key)],
+        [query, ...keys, ...shadowsOf(query, keys)],
         words,
-        (place) => scoresBelow(place, query, head.key, words),
+        (place) => scoresBelow(place, query, keys, words),
         [
-          ...head.key.map((key, j) => ({
+          ...keys.map((key, j) => ({
             name: `key.${j}`,
             label: `key of ${quoted(words[j])} ${pair(key)}`,
             tip: key,
@@ -79,17 +109,15 @@
             tip: query,
             shapes: (place) => [
               arrow(place([0, 0]), place(query), "query"),
-              queryName(place, query, head.key),
+              queryName(place, query, keys),
             ],
           },
         ],
       );
-      const goal = state.contexts.find(([h, i]) => h === state.head && i === at)?.slice(2);
-      const [value, weights, context] = [head.value, head.weights[at], head.context[at]];
       drawValues(
-        [...value, context, ...(goal ? [goal] : [])],
+        [...values, context, ...(goal ? [goal] : [])],
         [...words, "context"],
-        (place) => mixture(place, value, weights, context, words),
+        (place) => mixture(place, values, weights, context, words),
         goal
           ? [
               {

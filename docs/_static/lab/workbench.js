@@ -82,6 +82,7 @@
       origin: () => origin,
       density: () => density,
       before: (by) => (gesture === by ? history.at(-1).state : state),
+      isAtOnce: () => gesture === null, // and follows no hand
       change,
       set,
       open,
