@@ -180,10 +180,7 @@ test("how many targets have the largest weight of their row, masked ones left ou
   targets.pop();
   const alone = "“a” gives “a” 0.70, the most of its row. 1 more is masked.";
   assert.equal(told([all[0], [true, false]]), alone);
-  assert.equal(
-    told([all[0], [true, false]], true),
-    `${alone} All rows share the matrices, so others moved.`,
-  );
+  assert.equal(told([all[0], [true, false]], true), `${alone} Other rows moved, too.`);
   const unmet = (x) => leading({ targets: [targets[1]], words, x }, { allowed: all, heads }, true);
   const lags = "“b” gives “b” 0.40, not yet the most of its row.";
   assert.equal(unmet([[1], [2]]), `${lags} More steps may help.`);

@@ -120,7 +120,7 @@
   function nameBox(name, [x, y], zero, arrows) {
     const wide = LETTER * name.length;
     const [outer, inner] = y > zero[1] ? [y + 4, y - 18] : [y - 18, y + 4];
-    const spots = [x - 9 - wide, x + 9].flatMap((left) => [
+    const spots = [x - reach - 1 - wide, x + reach + 1].flatMap((left) => [
       [left, outer],
       [left, inner],
     ]);
@@ -249,6 +249,12 @@
       ...wordsBeside(tips, words, arrows, [
         nameBox("query", place(query), zero, arrows),
         ...lands.map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]),
+        ...[...tips, place(query)].map(([x, y]) => [
+          x - reach + 5,
+          y - reach + 5,
+          x + reach - 5,
+          y + reach - 5,
+        ]),
       ]),
       ...tips.flatMap((tip, j) => [
         line(tip, lands[j], "shadow"),

@@ -15,7 +15,6 @@
   const STEPS = 7;
   const WIDE = 560; // pixels, as in walk.css
   const DELAY = 400;
-  const LEAST_SHARE = 0.05; // of a value that the last picture but one makes room for
 
   // Each with what it is where no style sheet of the site reaches, as in the book
   const COLOURS = {
@@ -366,11 +365,9 @@
       tile("plane", [...middle, wide, high], { role: "paper", tint: 1, r: 16, layer: 0 });
       const chain = [[0, 0]];
       for (const [j, v] of value.entries()) chain.push(v.map((one, c) => chain[j][c] + w[j] * one));
-      // A long value with next to no share would leave no room for the sum.
-      const shown = value.filter((_, j) => w[j] >= LEAST_SHARE);
-      const reach = [0, 1].map((c) => [...chain, ...shown].map((point) => point[c]));
+      const reach = [0, 1].map((c) => [...chain, ...value].map((point) => point[c]));
       const [low, upper] = [Math.min, Math.max].map((pick) => reach.map((all) => pick(...all)));
-      const room = [wide - by(112, 68), high - by(88, 68)];
+      const room = [wide - by(96, 68), high - by(88, 68)];
       const unit = Math.min(...room.map((one, c) => one / (upper[c] - low[c] || 1)));
       const place = (point) =>
         point.map((one, c) => middle[c] + (c ? -1 : 1) * unit * (one - (low[c] + upper[c]) / 2));
@@ -414,31 +411,23 @@
         });
         const isApart = ([u, v], [p, q, c, d]) =>
           Math.abs(u - p) > (a + c) / 2 || Math.abs(v - q) > (b + d) / 2;
-        // Nearer to its own point than to any other one; a black name is the new word's wherever it stands
-        const found = places.find(
-          (one) =>
-            taken.every((other) => isApart(one, other)) &&
-            (ink === "ink" || points.every((p) => apart(one, [x, y]) <= apart(one, p))),
-        );
+        const covered = (one) => taken.filter((other) => !isApart(one, other)).length;
+        const isOwn = (one) => points.every((p) => apart(one, [x, y]) <= apart(one, p));
+        // The new word has its name wherever that covers least; another one is nearest to its own point.
+        const found =
+          ink === "ink"
+            ? places.toSorted((a, b) => covered(a) - covered(b))[0]
+            : places.find((one) => covered(one) === 0 && isOwn(one));
         if (!found) return;
         taken.push([...found, a, b]);
         label(name, found, text, ink, size, { delay: DELAY });
       }
-      // Where an arrow from 0 leaves the picture, or ends in it
-      function cut(to) {
-        const parts = to.map((one, c) => {
-          const [least, most] = c ? [top + 8, bottom - 8] : [left + 8, right - 8];
-          return (within(one, least, most) - origin[c]) / (one - origin[c] || 1);
-        });
-        const part = Math.min(1, ...parts.filter((one) => one > 0));
-        return [origin.map((one, c) => one + part * (to[c] - one)), part < 1];
-      }
-      const ghosts = value.map((v) => cut(place(v)));
-      const points = [end, ...ghosts.map(([tip]) => tip)];
+      const tips = value.map(place);
+      const points = [end, ...tips];
       const apart = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
-      const long = ghosts.map(([tip, isCut], j) => {
+      const long = tips.map((tip, j) => {
         const looks = { opacity: 0.32, from: `value${j}.0` };
-        return arrow(`ghost${j}`, origin, tip, 3, isCut ? 0 : 9, looks);
+        return arrow(`ghost${j}`, origin, tip, 3, 9, looks);
       });
       each((j) => {
         const [from, to] = [place(chain[j]), place(chain[j + 1])];
@@ -447,8 +436,8 @@
       const { text, size } = fitted(`new ${quoted(words[at])}`, wide * 0.6, plain);
       beside("context.name", end, text, "ink", size);
       for (const j of range(n).sort((a, b) => long[b] - long[a])) {
-        if (long[j] > 40 && words.indexOf(words[j]) === j)
-          beside(`tip${j}`, ghosts[j][0], words[j], "value", small);
+        if (long[j] > 20 && words.indexOf(words[j]) === j)
+          beside(`tip${j}`, tips[j], words[j], "value", small);
       }
       tile("context", [...end, 18, 18], { role: "ink", tint: 1, r: 9, delay: DELAY });
     }

@@ -134,8 +134,7 @@
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });
-      find("finding").textContent = finding(head.weights[at], words, at);
-      bench.say(find("finding").textContent);
+      bench.say(finding(head.weights[at], words, at));
     }
 
     function use(made, { shiftKey }) {

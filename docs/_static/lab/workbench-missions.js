@@ -59,7 +59,7 @@
         const [i, j] = pairOf(state) ?? [at];
         if (j === undefined)
           return `Add a word that occurs once, and make ${quoted(words[i])} attend only to it.`;
-        return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
+        return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: 0.9 or more, without a mask. Now it is ${shownAs(weights[i][j])}.`;
       },
       answer: () => "A score far above the others leaves them next to nothing.",
       isDone: ({ state, layer: { allowed }, head: { weights } }) => {
@@ -89,8 +89,8 @@
       density: "train",
       text: (view) => {
         const [best] = targetsOf(view);
-        const now = best ? ` Now the largest is ${shownAs(best.weight)}.` : "";
-        return `Set a target, and train until its weight is at least 0.9.${now}`;
+        const now = best ? ` Now it is ${shownAs(best.weight)}.` : "";
+        return `Set a target, and train until its weight is 0.9 or more.${now}`;
       },
       answer: (view) => {
         const [best] = targetsOf(view);

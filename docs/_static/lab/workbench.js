@@ -311,7 +311,6 @@
       const { nodes } = lab.benchEquation;
       find("where").replaceChildren(...(number ? nodes(number.text) : []));
       find("where-example").replaceChildren(...(number ? [] : nodes(example())));
-      find("where-hint").hidden = Boolean(number);
       if (number) partOf(name)?.classList.add("asked");
       for (const source of number?.sources ?? [])
         if (source !== name) partOf(source)?.classList.add("source");
