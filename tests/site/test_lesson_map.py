@@ -33,7 +33,7 @@ def solve_one(page, http_root):
 def test_each_lesson_is_once_on_the_map_as_a_link_with_its_minutes(visit, http_root, name, scripts):
     page = visit(http_root + name, java_script_enabled=scripts).page
     links = page.locator(f"{MAP} a")
-    names = page.locator(f"{MAP} a > span:first-of-type").all_inner_texts()
+    names = page.locator(f"{MAP} a > span:first-of-type").all_text_contents()
     assert names == [lesson.short_title for lesson in lessons().values()]
     for link, (lesson, said) in zip(links.all(), lessons().items(), strict=True):
         assert link.get_attribute("href").endswith(f"{lesson.removeprefix('gallery/')}.html")
@@ -46,6 +46,8 @@ def test_each_lesson_is_once_on_the_map_as_a_link_with_its_minutes(visit, http_r
 @pytest.mark.parametrize("name", PAGES)
 def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root, name):
     page = visit(http_root + name, size="desktop").page
+    if name == "index.html":
+        page.get_by_role("button", name="16 more lessons, in 4 branches").click()
     boxes = "links => links.map((link) => link.getBoundingClientRect()).map(({ x, y }) => [x, y])"
     places = page.locator(f"{MAP} a").evaluate_all(boxes)
     assert len({round(y) for _, y in places[:9]}) == 1
@@ -54,8 +56,6 @@ def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root
     lines = page.locator(f"{MAP} a > span:first-of-type").evaluate_all(LINES)
     assert max(lines) < 2.1, list(zip(lessons(), lines, strict=True))
     page.set_viewport_size({"width": 390, "height": 844})
-    if name == "index.html":
-        page.get_by_role("button", name="16 more lessons, in 4 branches").click()
     places = page.locator(f"{MAP} a").evaluate_all(boxes)
     assert len({x for x, _ in places}) == 1
     assert [y for _, y in places] == sorted({y for _, y in places})
@@ -188,8 +188,9 @@ def test_what_a_station_shows_covers_no_other_and_its_way_stays_dark(visit, http
         assert sorted(dark) == lines
 
 
-def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root):
-    page = visit(http_root + "index.html", size="phone").page
+@pytest.mark.parametrize("size", ["phone", "desktop"])
+def test_the_home_page_begins_with_the_core_lessons(visit, http_root, size):
+    page = visit(http_root + "index.html", size=size).page
     seen = page.locator(f"{MAP} a").locator("visible=true")
     expect(seen).to_have_count(9)
     more = page.get_by_role("button", name="16 more lessons, in 4 branches")
@@ -197,8 +198,8 @@ def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root)
     expect(seen).to_have_count(25)
     expect(more).to_be_hidden()
     expect(station(page, list(lessons())[9])).to_be_focused()
-    assert unsound(page, "phone", within=MAP) == []
-    still = visit(http_root + "index.html", size="phone", java_script_enabled=False).page
+    assert unsound(page, size, within=MAP) == []
+    still = visit(http_root + "index.html", size=size, java_script_enabled=False).page
     expect(still.locator(f"{MAP} a").locator("visible=true")).to_have_count(25)
 
 

@@ -222,7 +222,6 @@ def test_a_pressed_number_keeps_its_explanation_until_it_is_closed_and_comes_aga
         expect(asked).to_have_count(0)
         expect(where).to_have_text("")
         expect(bench.locator("[data-part=where-example]")).to_contain_text("weight that")
-        expect(bench.get_by_text("Point at any number")).to_be_visible()
         expect(close).to_be_hidden()
         assert number.evaluate("cell => cell === document.activeElement")
     cell(bench, "map.2.4").click()
@@ -352,7 +351,9 @@ def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):
 
 def test_equal_weights_have_no_favourite(bench):
     bench.evaluate("lab.workbench.bench.set({ temperature: 10 })")
-    expect(bench.locator("[data-part=finding]")).to_contain_text("to all words about equally")
+    expect(bench.locator("#workbench [data-part=spoken]")).to_contain_text(
+        "all words about equally"
+    )
 
 
 def test_what_is_handed_over_is_shown_with_its_numbers_or_for_a_target_of_it(first):

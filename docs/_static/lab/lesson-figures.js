@@ -63,15 +63,15 @@
     const scores = matmul(x, transpose(x)); // (n, n)
     const largest = Math.max(...scores.flat());
     const cells = scores.map((row) =>
-      row.map((score) => withShare(pressable(score), 0.45 * (score / largest) ** 2)),
+      row.map((score) => withShare(pressable(score), 0.32 * (score / largest) ** 2)),
     );
     const table = square(words, "The scores of all pairs of words", cells);
     const sum = sumLine();
     const box = replacePicture(
       "figure-1",
       "scores",
-      table,
       hint("Press any score, and its sum is written below."),
+      table,
       sum,
     );
 
@@ -104,7 +104,7 @@
     const product = element("div", { class: "live-factors" });
     const sum = sumLine();
     const said = hint("Press a number of the result, or another of the three matrices.");
-    replacePicture("figure-2", "product", choice, product, said, sum);
+    replacePicture("figure-2", "product", said, choice, product, sum);
 
     function table(caption, role, cells) {
       const body = element("tbody", {}, ...rowsOf(cells));
