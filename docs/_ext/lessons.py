@@ -208,7 +208,7 @@ def thumbnail(page: str) -> str:
 class Map(SphinxDirective):
     """The map: lists of links, which a style sheet lays out over its lines.
 
-    With ``:folded:`` a narrow one begins with the core lessons, and a press shows the others.
+    With ``:folded:`` it begins with the core lessons, and a press shows the others.
     """
 
     option_spec = dict.fromkeys(["folded"], directives.flag)

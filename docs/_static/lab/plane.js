@@ -325,13 +325,18 @@
         const group = handles.get(name) ?? handle(name);
         const [x, y] = place(tip);
         group.setAttribute("aria-label", label);
-        group.replaceChildren(dotAt([x, y], "grip", 15), ...shapes(place));
+        const grip = group.firstChild; // stays, because a hand may be on it
+        grip.setAttribute("cx", x);
+        grip.setAttribute("cy", y);
+        while (group.lastChild !== grip) group.lastChild.remove();
+        group.append(...shapes(place));
       }
       if (!picture.querySelector("[tabindex='0']")) setStop(picture, [...handles.values()][0]);
     }
 
     function handle(name) {
-      const group = shape("g", { class: "handle", role: "button", "data-handle": name });
+      const looks = { class: "handle", role: "button", "data-handle": name };
+      const group = shape("g", looks, dotAt([0, 0], "grip", 15));
       group.tabIndex = -1;
       group.setAttribute("aria-roledescription", "arrow to move");
       handles.set(name, group);
