@@ -208,10 +208,11 @@ def thumbnail(page: str) -> str:
 class Map(SphinxDirective):
     """The map: lists of links, which a style sheet lays out over its lines.
 
-    With ``:folded:`` it begins with the core lessons, and a press shows the others.
+    With ``:folded: always`` it begins with the core lessons, and a press shows the others; with
+    ``:folded: narrow`` a phone's does.
     """
 
-    option_spec = dict.fromkeys(["folded"], directives.flag)
+    option_spec = {"folded": lambda when: directives.choice(when, ("always", "narrow"))}
 
     def run(self) -> list[nodes.Node]:
         for page in lessons():
@@ -219,7 +220,7 @@ class Map(SphinxDirective):
         written = render(
             "lesson-map.html",
             {
-                "folded": "folded" in self.options,
+                "folded": self.options.get("folded"),
                 "lines": list(lines_of_the_map()),
                 "lessons": lessons(),
                 "pathto": lambda page: relative_uri(f"{self.env.docname}.html", f"{page}.html"),

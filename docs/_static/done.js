@@ -103,7 +103,9 @@
     const [filled, all] = [".done", "a"].map((kind) =>
       document.querySelectorAll(`.lesson-map ${kind}`),
     );
-    if (solved) solved.textContent = `: ${filled.length} of ${all.length} so far`;
+    const read = document.querySelectorAll(".lesson-map .read").length;
+    if (solved)
+      solved.textContent = `${read} of ${all.length} lessons read (tinted), ${filled.length} solved (filled).`;
     const soFar = document.querySelector(".so-far");
     const n = document.querySelectorAll(".stops .done").length;
     if (soFar) soFar.textContent = n > 0 ? ` · ${n} done` : "";
@@ -198,8 +200,12 @@
       link.ariaDescription = link.title;
       link.title = ""; // would cover what is shown
     }
+    map.addEventListener("keydown", ({ key, target }) => {
+      const seen = links.filter((link) => link.checkVisibility());
+      seen[seen.indexOf(target) + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.focus();
+    });
     map.querySelector(".more")?.addEventListener("click", () => {
-      map.classList.remove("folded");
+      map.classList.remove("folded", "always");
       links.find((link) => link.closest("section") !== links[0].closest("section")).focus();
     });
   }

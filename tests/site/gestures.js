@@ -85,15 +85,6 @@ const gestures = {
       is(brand === "auto", false);
     }
   },
-  "playground.html: before a number is chosen, its explanation covers nothing": async () => {
-    const bar = part("where-box");
-    for (const share of [0.2, 0.5, 0.8]) {
-      const map = part("map").getBoundingClientRect();
-      scrollBy({ top: map.top + share * map.height - innerHeight, behavior: "instant" });
-      await frame();
-      is(bar.getBoundingClientRect().top >= part("map").getBoundingClientRect().bottom, true);
-    }
-  },
   "playground.html: words in the planes end in dots, and all of them stand in the picture":
     async () => {
       const long = ["disappointing", "extraordinarily", "mmmmmmmmmmmm", "unforgettable"];

@@ -12,6 +12,7 @@ MAP = "[data-testid=lesson-map]"
 SCALE = "gallery/core/plot_3_scaling_variance"
 HEADS = "gallery/core/plot_5_multi_head"
 ROTARY = "gallery/deeper/plot_9a_rotary"
+GROUPED = "gallery/deeper/plot_9b_grouped_and_latent"
 LINES = "all => all.map((one) => one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight))"
 DIRECTORIES = "link => link.href.replace(document.baseURI.replace(/[^/]*$/, ''), '')"
 
@@ -46,8 +47,9 @@ def test_each_lesson_is_once_on_the_map_as_a_link_with_its_minutes(visit, http_r
 @pytest.mark.parametrize("name", PAGES)
 def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root, name):
     page = visit(http_root + name, size="desktop").page
+    more = page.get_by_role("button", name="16 more lessons, in 4 branches")
     if name == "index.html":
-        page.get_by_role("button", name="16 more lessons, in 4 branches").click()
+        more.click()
     boxes = "links => links.map((link) => link.getBoundingClientRect()).map(({ x, y }) => [x, y])"
     places = page.locator(f"{MAP} a").evaluate_all(boxes)
     assert len({round(y) for _, y in places[:9]}) == 1
@@ -56,6 +58,8 @@ def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root
     lines = page.locator(f"{MAP} a > span:first-of-type").evaluate_all(LINES)
     assert max(lines) < 2.1, list(zip(lessons(), lines, strict=True))
     page.set_viewport_size({"width": 390, "height": 844})
+    if name != "index.html":
+        more.click()
     places = page.locator(f"{MAP} a").evaluate_all(boxes)
     assert len({x for x, _ in places}) == 1
     assert [y for _, y in places] == sorted({y for _, y in places})
@@ -156,6 +160,10 @@ def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
     page.mouse.move(0, 0)  # the one with the focus is shown again
     expect(about).to_contain_text(rotary.subtitle)
     expect(page.locator(f"{MAP} .needed")).to_have_count(len(rotary.needs))
+    station(page, ROTARY).press("ArrowRight")
+    expect(station(page, GROUPED)).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(station(page, ROTARY)).to_be_focused()
     station(page, ROTARY).blur()
     first = next(iter(lessons().values()))  # at rest, where one begins
     expect(about).to_contain_text(f"{first.short_title}{first.subtitle}")
@@ -206,9 +214,9 @@ def test_the_home_page_begins_with_the_core_lessons(visit, http_root, size):
 def test_a_legend_counts_what_is_solved(visit, http_root):
     page = visit(http_root + "gallery/index.html").page
     legend = page.locator(f"{MAP} .legend")
-    expect(legend).to_contain_text(f"solved ones filled: 0 of {len(lessons())} so far.")
+    expect(legend).to_contain_text(f"0 of {len(lessons())} lessons read (tinted), 0 solved")
     page.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", SCALE)
-    expect(legend).to_contain_text(f": 1 of {len(lessons())} so far.")
+    expect(legend).to_contain_text("read (tinted), 1 solved (filled).")
     page.emulate_media(media="print")
     expect(legend).to_be_hidden()
     page = visit(http_root + "gallery/index.html", java_script_enabled=False).page
@@ -217,6 +225,7 @@ def test_a_legend_counts_what_is_solved(visit, http_root):
 
 def test_on_a_phone_a_lesson_says_what_it_shows_and_leads_to_what_it_needs(visit, http_root):
     page = visit(http_root + "gallery/index.html", size="phone", motion="reduce").page
+    page.get_by_role("button", name="16 more lessons").click()
     says = """link => ["::before", "::after"].map(
       (where) => getComputedStyle(link.querySelector("small"), where).content)"""
     rotary, heads = (station(page, name).evaluate(says) for name in (ROTARY, HEADS))

@@ -221,7 +221,7 @@ def test_a_pressed_number_keeps_its_explanation_until_it_is_closed_and_comes_aga
         dismiss()
         expect(asked).to_have_count(0)
         expect(where).to_have_text("")
-        expect(bench.locator("[data-part=where-example]")).to_contain_text("weight that")
+        expect(bench.locator("[data-part=where-box]")).to_be_hidden()
         expect(close).to_be_hidden()
         assert number.evaluate("cell => cell === document.activeElement")
     cell(bench, "map.2.4").click()
@@ -543,15 +543,6 @@ def test_the_curve_has_its_own_proportions_before_the_first_step(first):
     first.get_by_role("button", name="One step").click()
     expect(said).to_have_text(f"{wanted} before 1 step")
     expect(first.get_by_role("grid", name="Loss")).to_be_visible()
-
-
-def test_looking_begins_with_an_equation_of_the_row(first):
-    where = first.locator("[data-part=where-example]")
-    expect(where).to_contain_text("“pizza” gives to “tasty”")
-    first.locator("#workbench [data-part=map] th").first.click()
-    expect(where).to_contain_text("“the” gives to “rather”")
-    show(first, "change", folded=True)
-    expect(where).to_contain_text("“the” gives to “rather”")
 
 
 def test_one_press_sets_a_target_and_another_one_reaches_it(first):

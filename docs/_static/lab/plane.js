@@ -294,7 +294,8 @@
     const handles = new Map(); // name → its group, which stays while its shapes change: so does the focus
     let place;
     let tips = new Map(); // name → point in the plane
-    let held = null; // { name, pointer, place: at the beginning, from: from pointer to tip, moved }
+    let held = null; // { name, pointer, place: at the beginning, from: from pointer to tip }
+    let kept = null; // the scale of the last drag, which stays until something else changes
     let wasHeld = false;
     let gesture = 0; // what is undone together
     let drawn = null; // with what it was drawn last
@@ -312,7 +313,7 @@
       drawn = [points, words, below, wanted];
       takeSize();
       reach = wanted.length > 1 && !picture.closest("[data-density=look]") ? 17 : 8;
-      place = held ? grown(held.place, points) : frame(points, words);
+      place = (held ?? kept) ? grown((held ?? kept).place, points) : frame(points, words);
       under.replaceChildren(...below(place));
       fitWords(under);
       tips = new Map(wanted.map(({ name, tip }) => [name, tip]));
@@ -369,22 +370,20 @@
       event.preventDefault(); // no text is selected on the way
       const name = group.dataset.handle;
       const from = tips.get(name).map((number, c) => number - pointOf(event)[c]);
-      held = { name, pointer: event.pointerId, place, from, moved: false };
+      held = { name, pointer: event.pointerId, place, from };
       gesture += 1;
       group.focus({ preventScroll: true });
       picture.setPointerCapture(event.pointerId);
     });
     picture.addEventListener("pointermove", (event) => {
       if (held?.pointer !== event.pointerId) return;
-      held.moved = true;
       move(held.name, add(pointOf(event), held.from), `drag ${gesture}`);
     });
     for (const kind of ["pointerup", "pointercancel"]) {
       picture.addEventListener(kind, (event) => {
         if (held?.pointer !== event.pointerId) return;
-        const { name, moved } = held;
+        kept = held;
         held = null;
-        if (moved) move(name, null, `drag ${gesture}`); // the scale may follow now
       });
     }
     picture.addEventListener("click", (event) => {
@@ -417,7 +416,7 @@
       const group = event.target.closest("[data-handle]");
       if (picture.contains(group)) setStop(picture, group);
     });
-    return draw;
+    return Object.assign(draw, { fit: () => (kept = null) });
   }
 
   // The corners of the smallest convex region that holds all points: lower edge, then upper edge

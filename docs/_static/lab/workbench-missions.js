@@ -54,12 +54,16 @@
         const [i, j] = pairOf(state) ?? [];
         return j !== undefined && allowed[i].every(Boolean) && weights[i][j] < 0.9;
       },
-      text: ({ state, head: { weights } }) => {
+      text: ({ state, head: { weights } }, isMoved = () => false) => {
         const { words, at } = state;
         const [i, j] = pairOf(state) ?? [at];
         if (j === undefined)
           return `Add a word that occurs once, and make ${quoted(words[i])} attend only to it.`;
-        return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: 0.9 or more, without a mask. Now it is ${shownAs(weights[i][j])}.`;
+        const [own, other] = [weights[i][i], weights[i][j]].map(shownAs);
+        if (isMoved(i) && own > other)
+          // its key moved with its query
+          return `${quoted(words[i])} gives itself ${own}, ${quoted(words[j])} ${other}: now drag the key of ${quoted(words[j])}.`;
+        return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: 0.9 or more, without a mask. Now it is ${other}.`;
       },
       answer: () => "A score far above the others leaves them next to nothing.",
       isDone: ({ state, layer: { allowed }, head: { weights } }) => {
@@ -179,7 +183,7 @@
       items.forEach((item, i) => {
         const { text, answer } = MISSIONS[i];
         const isDone = done.has(labelOf(MISSIONS[i]));
-        const said = (isDone ? answer : text)(bench.view());
+        const said = (isDone ? answer : text)(bench.view(), bench.isMoved);
         item.querySelector(".text").textContent = said;
         item.title = said;
         showMark(item, isDone && "✓ done");

@@ -33,12 +33,14 @@
     const drawScores = movable(find("plane-scores"), { move: moveArrow });
     // A target is for learning: elsewhere a click in the plane sets none.
     const press = (point) => bench.density() === "train" && setGoal(point);
-    const drawValues = movable(find("plane-values"), { move: moveGoal, press });
+    const drawValues = movable(find("plane-values"), {
+      move: (_, ...rest) => setGoal(...rest),
+      press,
+    });
 
-    // A handle is "query" or "key.j"; without a point, it was let go.
+    // A handle is "query" or "key.j".
     function moveArrow(name, point, by) {
       const state = bench.state();
-      if (!point) return set({}, { by });
       const [role, j] = name.split(".");
       const i = role === "query" ? state.at : Number(j);
       const moved = nearestEmbedding(state.x[i], state.heads[state.head][`W_${role}`], point);
@@ -49,11 +51,6 @@
       }
       bench.tell("");
       set({ x: state.x.map((row, at) => (at === i ? moved : row)) }, { by });
-    }
-
-    function moveGoal(_, point, by) {
-      if (point) setGoal(point, by);
-      else set({}, { by });
     }
 
     function setGoal(point, by = null) {
@@ -74,6 +71,7 @@
       const to = { words, at, goal, vectors: [[query], key, value, [weights], [context]] };
       const from = shown?.words === words && shown.vectors;
       run += 1;
+      if (bench.isAtOnce()) for (const one of [drawScores, drawValues]) one.fit();
       if (!from || calm.matches || !bench.isAtOnce()) draw(to);
       else glide(run, performance.now(), from, to);
     }

@@ -83,6 +83,7 @@
       density: () => density,
       before: (by) => (gesture === by ? history.at(-1).state : state),
       isAtOnce: () => gesture === null, // and follows no hand
+      isMoved: (i) => isMoved(i),
       change,
       set,
       open,
@@ -211,11 +212,11 @@
       find("hint").textContent = (density === "change" && moved()) || HINTS[density];
     }
 
+    const isMoved = (i) => String(state.x[i]) !== String(given.x[i]);
+
     // A word's embedding makes its query, its key and its value, so whoever moves one moves all.
     function moved() {
-      const others = state.words.flatMap((_, i) =>
-        String(state.x[i]) === String(given.x[i]) ? [] : [i],
-      );
+      const others = state.words.flatMap((_, i) => (isMoved(i) ? [i] : []));
       if (others.length === 0) return "";
       if (others.length > 1)
         return `${others.length} words have other embeddings, so their queries, keys and values moved.`;
@@ -293,12 +294,6 @@
       return { text, sources: [gradient] };
     }
 
-    // Before a number is asked for: the equation of the row's largest weight
-    function example() {
-      const weights = view.head.weights[state.at];
-      return explained(`map.${state.at}.${weights.indexOf(Math.max(...weights))}`).text;
-    }
-
     const partOf = (name) => inputs.get(name) ?? cells.get(name);
 
     function showOrigin(name) {
@@ -310,7 +305,6 @@
       const number = name && explained(name);
       const { nodes } = lab.benchEquation;
       find("where").replaceChildren(...(number ? nodes(number.text) : []));
-      find("where-example").replaceChildren(...(number ? [] : nodes(example())));
       if (number) partOf(name)?.classList.add("asked");
       for (const source of number?.sources ?? [])
         if (source !== name) partOf(source)?.classList.add("source");
