@@ -212,7 +212,9 @@ class Map(SphinxDirective):
     ``:folded: narrow`` a phone's does.
     """
 
-    option_spec = {"folded": lambda when: directives.choice(when, ("always", "narrow"))}
+    option_spec = dict.fromkeys(
+        ["folded"], lambda when: directives.choice(when, ("always", "narrow"))
+    )
 
     def run(self) -> list[nodes.Node]:
         for page in lessons():
