@@ -349,13 +349,6 @@ def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):
     expect(hint).to_be_hidden()
 
 
-def test_equal_weights_have_no_favourite(bench):
-    bench.evaluate("lab.workbench.bench.set({ temperature: 10 })")
-    expect(bench.locator("#workbench [data-part=spoken]")).to_contain_text(
-        "all words about equally"
-    )
-
-
 def test_what_is_handed_over_is_shown_with_its_numbers_or_for_a_target_of_it(first):
     page = first
     show(page, "train", folded=True)
