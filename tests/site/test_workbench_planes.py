@@ -168,3 +168,18 @@ def test_the_query_of_another_row_moves_to_its_place_unless_one_wants_no_motion(
     ]
     assert len(set(moving)) >= 4
     assert set(calm) == {moving[-1]}
+
+
+def test_the_scale_of_a_drag_stays_until_something_else_changes(visit, http_root):
+    page, fresh = (open_bench(visit, http_root + "playground.html", motion="reduce") for _ in "12")
+    places = "all => all.map((one) => [one.getAttribute('cx'), one.getAttribute('cy')])"
+    grips = page.locator('[data-part="plane-scores"] .grip')
+    before = grips.evaluate_all(places)
+    drag(page, "key.4", 60, -40)
+    after = grips.evaluate_all(places)
+    assert [a == b for a, b in zip(before, after, strict=True)] == [j != 4 for j in range(7)]
+    for one in (page, fresh):
+        one.get_by_label("Your sentence").fill("what a film")
+    expect(grips).to_have_count(4)
+    drawn = [one.locator('[data-part="plane-scores"]').inner_html() for one in (page, fresh)]
+    assert drawn[0] == drawn[1]

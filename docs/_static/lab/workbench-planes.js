@@ -71,8 +71,9 @@
       const to = { words, at, goal, vectors: [[query], key, value, [weights], [context]] };
       const from = shown?.words === words && shown.vectors;
       run += 1;
-      if (bench.isAtOnce()) for (const one of [drawScores, drawValues]) one.fit();
-      if (!from || calm.matches || !bench.isAtOnce()) draw(to);
+      const followsHand = from && !bench.isAtOnce();
+      if (!followsHand) for (const one of [drawScores, drawValues]) one.fit();
+      if (!from || calm.matches || followsHand) draw(to);
       else glide(run, performance.now(), from, to);
     }
 
