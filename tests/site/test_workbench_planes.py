@@ -157,16 +157,16 @@ def test_a_run_can_be_stopped(visit, http_root):
 def test_the_query_of_another_row_moves_to_its_place_unless_one_wants_no_motion(visit, http_root):
     press = """async () => { const bench = document.querySelector("#workbench"); const seen = [];
         bench.querySelector("[data-part=map] tr:last-child th").click();
-        for (let ends = performance.now() + 600; performance.now() < ends; ) {
+        for (let ends = performance.now() + 600, now = 0; now < ends; ) {
           seen.push(bench.querySelector("[data-handle=query] .head").getAttribute("points"));
-          await new Promise(requestAnimationFrame);
+          now = await new Promise(requestAnimationFrame);
         }
         return seen; }"""
     moving, calm = [
         open_bench(visit, http_root + "playground.html", motion=motion).evaluate(press)
         for motion in ("no-preference", "reduce")
     ]
-    assert len(set(moving)) >= 4
+    assert len(set(moving)) >= 3
     assert set(calm) == {moving[-1]}
 
 
