@@ -24,8 +24,11 @@
     if (t === 1) return to;
     const isOld = t < 0.5 && from.text && to.text && from.text !== to.text;
     const part = { ...to, ...(isOld && { text: from.text, ink: from.ink }) };
+    // A tile that becomes smaller does so first: it would cover what it passes.
+    const isEarly = (name) => (name === "w" || name === "h") && to[name] < from[name];
     for (const name of MIXED)
-      if (name in from && name in to) part[name] = mix(from[name], to[name], t);
+      if (name in from && name in to)
+        part[name] = mix(from[name], to[name], isEarly(name) ? 1 - (1 - t) ** 3 : t);
     if (to.curve) part.curve = to.curve.map((one, i) => mix(from.curve[i], one, t));
     // What comes out of something is seen once it has left it: many numbers in one place can't be read.
     if (from.opacity < to.opacity)
