@@ -26,12 +26,14 @@ MODEL = """() => { const [numbers] = Object.values(JSON.parse(
 DRAWN = """() => [...document.querySelectorAll(".walk-stage svg g > *")]
   .map((part) => part.outerHTML)"""
 # True when a tenth of a second changes nothing of that, by the clock of the frames, which the walk
-# reads too: on a busy machine that clock runs behind the timers'.
+# reads too: on a busy machine that clock runs behind the timers'. In the last of these frames the walk
+# may have its turn after this function, so there is one more.
 AT_REST = f"""async () => {{
   const drawn = {DRAWN};
   const frame = () => new Promise(requestAnimationFrame);
   const [began, before] = [await frame(), String(drawn())];
   while (await frame() < began + 100);
+  await frame();
   return before === String(drawn());
 }}"""
 # How many pairs of numbers can be seen where they lie on each other

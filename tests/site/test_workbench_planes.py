@@ -172,7 +172,7 @@ def test_the_query_of_another_row_moves_to_its_place_unless_one_wants_no_motion(
 
 def test_the_scale_of_a_drag_stays_until_something_else_changes(visit, http_root):
     page, fresh = (open_bench(visit, http_root + "playground.html", motion="reduce") for _ in "12")
-    places = "all => all.map((one) => [one.getAttribute('cx'), one.getAttribute('cy')])"
+    places = "all => all.map(({ cx, cy }) => [cx, cy].map((one) => one.baseVal.value.toFixed(2)))"
     grips = page.locator('[data-part="plane-scores"] .grip')
     before = grips.evaluate_all(places)
     drag(page, "key.4", 60, -40)
