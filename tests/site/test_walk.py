@@ -26,8 +26,8 @@ MODEL = """() => { const [numbers] = Object.values(JSON.parse(
 DRAWN = """() => [...document.querySelectorAll(".walk-stage svg g > *")]
   .map((part) => part.outerHTML)"""
 # True when a tenth of a second changes nothing of that, by the clock of the frames, which the walk
-# reads too: on a busy machine that clock runs behind the timers'. In the last of these frames the walk
-# may have its turn after this function, so there is one more.
+# reads too: on a busy machine that clock runs behind the timers'. In a frame the walk may have its
+# turn after this function, so there is one frame more.
 AT_REST = f"""async () => {{
   const drawn = {DRAWN};
   const frame = () => new Promise(requestAnimationFrame);
