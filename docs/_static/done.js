@@ -174,7 +174,11 @@
       shown = told;
       about.replaceChildren(...(told ? summary(told, needed(told)) : []));
     };
-    onChange(show);
+    onChange(() => {
+      // Whoever goes on in a branch sees it.
+      if (map.querySelector("section + section .here")) map.classList.remove("folded", "always");
+      show();
+    });
     about.addEventListener("click", () => {
       if (about.matches(".rests")) map.querySelector(".here").click();
     });
@@ -200,7 +204,8 @@
       link.ariaDescription = link.title;
       link.title = ""; // would cover what is shown
     }
-    map.addEventListener("keydown", ({ key, target }) => {
+    map.addEventListener("keydown", ({ key, target, altKey, ctrlKey, metaKey, shiftKey }) => {
+      if (!links.includes(target) || altKey || ctrlKey || metaKey || shiftKey) return;
       const seen = links.filter((link) => link.checkVisibility());
       seen[seen.indexOf(target) + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.focus();
     });

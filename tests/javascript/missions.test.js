@@ -74,11 +74,11 @@ test("the mission on one weight names two words that no reader can confuse", () 
     [0, 1, 0],
     [1, 1, 0],
   ];
-  const said = (...words) => of("only").text(viewOf(words, x.slice(0, words.length)));
+  const said = (...words) => of("only").text(viewOf(words, x.slice(0, words.length)), () => false);
   assert.match(said("a", "b", "c"), /^Make “b” attend only to “c”: .* Now it is 0\.\d\d\.$/);
   assert.match(said("c", "b", "B"), /^Make “b” attend only to “c”/);
   assert.match(said("a", "b"), /^Make “b” attend only to “a”/);
-  const unknown = of("only").text(viewOf(["p", "q"], [x[0], x[0]]));
+  const unknown = of("only").text(viewOf(["p", "q"], [x[0], x[0]]), () => false);
   assert.match(unknown, /^Add a word that occurs once/);
   // of two equal words none can have all of the weight
   for (const words of [
@@ -90,7 +90,23 @@ test("the mission on one weight names two words that no reader can confuse", () 
     assert.ok(!of("only").isDone(far) && !of("only").isUndone(far));
   }
   const other = viewOf(["a", "b", "c"], x, { at: 2 });
-  assert.match(of("only").text(other), /^Make “c” attend only to “b”/);
+  assert.match(
+    of("only").text(other, () => false),
+    /^Make “c” attend only to “b”/,
+  );
+});
+
+test("where a key moved with its query and takes the lead, another one is to be dragged", () => {
+  const x = [
+    [1, 0, 0],
+    [2, 0, 0],
+    [0, 0, 0],
+  ];
+  const says = (moved, changes) =>
+    of("only").text(viewOf(["a", "b", "c"], x, changes), (i) => i === moved);
+  assert.match(says(1), /^“b” gives itself 0\.\d\d, “c” 0\.\d\d: now drag the key of “c”\.$/);
+  assert.match(says(2), /^Make “b” attend only to “c”/);
+  assert.match(says(1, { forbidden: [[1, 2]] }), /^Make “b” attend only to “c”/);
 });
 
 test("a mask does not undo what a row does by itself", () => {
@@ -112,7 +128,11 @@ test("a weight just below 0.9 is not said to be 0.90", () => {
   ];
   const view = viewOf(["a", "b"], x.toReversed(), { at: 1 });
   view.head.weights[1][0] = 0.8999;
-  assert.ok(of("only").text(view).endsWith("Now it is 0.89."));
+  assert.ok(
+    of("only")
+      .text(view, () => false)
+      .endsWith("Now it is 0.89."),
+  );
   assert.ok(!of("only").isDone(view));
 });
 

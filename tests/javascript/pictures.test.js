@@ -112,6 +112,10 @@ test("what the row that asks says is said in good English, and equal weights hav
   assert.equal(says([0.1, 0.45, 0.45]), "“a” attends most to “b” and “c”, with 0.45 each.");
   assert.equal(says([0.34, 0.33, 0.33]), "“a” attends to all words about equally.");
   assert.equal(says([0, 0, 0]), "“a” attends to nothing, because its whole row is masked.");
+  const twins = finding([0.1, 0.45, 0.45], ["a", "b", "b"], 0);
+  assert.equal(twins, "“a” attends most to “b”, with 0.45.");
+  const small = [...Array(11).fill(0.082), 0.098];
+  assert.match(finding(small, [..."abcdefghijkl"], 0), /most to “l”/);
   assert.deepEqual(
     [0, 1, 2].map((n) => lab.workbench.plural(n, "word")),
     ["0 words", "1 word", "2 words"],
@@ -180,7 +184,10 @@ test("how many targets have the largest weight of their row, masked ones left ou
   targets.pop();
   const alone = "“a” gives “a” 0.70, the most of its row. 1 more is masked.";
   assert.equal(told([all[0], [true, false]]), alone);
-  assert.equal(told([all[0], [true, false]], true), `${alone} Other rows moved, too.`);
+  assert.equal(
+    told([all[0], [true, false]], true),
+    `${alone} Other rows share the matrices, and moved too.`,
+  );
   const unmet = (x) => leading({ targets: [targets[1]], words, x }, { allowed: all, heads }, true);
   const lags = "“b” gives “b” 0.40, not yet the most of its row.";
   assert.equal(unmet([[1], [2]]), `${lags} More steps may help.`);

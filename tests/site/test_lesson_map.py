@@ -202,11 +202,17 @@ def test_the_home_page_begins_with_the_core_lessons(visit, http_root, size):
     seen = page.locator(f"{MAP} a").locator("visible=true")
     expect(seen).to_have_count(9)
     more = page.get_by_role("button", name="16 more lessons, in 4 branches")
+    more.press("ArrowRight")
+    expect(more).to_be_focused()
     more.click()
     expect(seen).to_have_count(25)
     expect(more).to_be_hidden()
     expect(station(page, list(lessons())[9])).to_be_focused()
     assert unsound(page, size, within=MAP) == []
+    core = [lesson for lesson in lessons() if "/core/" in lesson]
+    page.evaluate("pages => localStorage.setItem('attention-read', JSON.stringify(pages))", core)
+    page.reload()  # whoever goes on in a branch sees it
+    expect(seen).to_have_count(25)
     still = visit(http_root + "index.html", size=size, java_script_enabled=False).page
     expect(still.locator(f"{MAP} a").locator("visible=true")).to_have_count(25)
 
@@ -215,8 +221,10 @@ def test_a_legend_counts_what_is_solved(visit, http_root):
     page = visit(http_root + "gallery/index.html").page
     legend = page.locator(f"{MAP} .legend")
     expect(legend).to_contain_text(f"0 of {len(lessons())} lessons read (tinted), 0 solved")
+    page.evaluate("page => localStorage.setItem('attention-read', JSON.stringify([page]))", SCALE)
+    page.reload()
     page.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", SCALE)
-    expect(legend).to_contain_text("read (tinted), 1 solved (filled).")
+    expect(legend).to_contain_text("1 of 25 lessons read (tinted), 1 solved (filled).")
     page.emulate_media(media="print")
     expect(legend).to_be_hidden()
     page = visit(http_root + "gallery/index.html", java_script_enabled=False).page

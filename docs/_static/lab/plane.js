@@ -286,10 +286,10 @@
   }
 
   // A picture with parts to drag. `move(name, point)` is called while a part is dragged or moved by the
-  // arrow keys, `press(point)` when the reader presses beside all parts. Returns draw(points, words,
-  // below, handles): all points and words have room; below(place) gives shapes; a handle is
-  // { name, label, tip, shapes }.
-  function movable(picture, { move, press = null }) {
+  // arrow keys, `seize()` before the first of these, `press(point)` when the reader presses beside all
+  // parts. Returns draw(points, words, below, handles): all points and words have room; below(place)
+  // gives shapes; a handle is { name, label, tip, shapes }. draw.refit() forgets the scale of a drag.
+  function movable(picture, { move, press = null, seize }) {
     const under = shape("g");
     const handles = new Map(); // name → its group, which stays while its shapes change: so does the focus
     let place;
@@ -307,7 +307,10 @@
       if (width) picture.setAttribute("viewBox", `0 0 ${Math.round(width)} ${Math.round(height)}`);
       ({ width: W, height: H } = picture.viewBox.baseVal);
     }
-    new ResizeObserver(() => drawn && draw(...drawn)).observe(picture);
+    new ResizeObserver(() => {
+      kept = null; // its pixels are others
+      if (drawn) draw(...drawn);
+    }).observe(picture);
 
     function draw(points, words, below, wanted) {
       drawn = [points, words, below, wanted];
@@ -368,6 +371,7 @@
       wasHeld = Boolean(group);
       if (!group) return;
       event.preventDefault(); // no text is selected on the way
+      seize();
       const name = group.dataset.handle;
       const from = tips.get(name).map((number, c) => number - pointOf(event)[c]);
       held = { name, pointer: event.pointerId, place, from };
@@ -395,6 +399,7 @@
       const turn = { PageUp: -1, PageDown: 1 }[event.key];
       if (!group || !(turn || event.key in by)) return;
       event.preventDefault();
+      seize();
       const { handle: name } = group.dataset;
       if (turn) {
         const all = [...handles.values()];
@@ -416,7 +421,7 @@
       const group = event.target.closest("[data-handle]");
       if (picture.contains(group)) setStop(picture, group);
     });
-    return Object.assign(draw, { fit: () => (kept = null) });
+    return Object.assign(draw, { refit: () => (kept = null) });
   }
 
   // The corners of the smallest convex region that holds all points: lower edge, then upper edge

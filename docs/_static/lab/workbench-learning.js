@@ -234,7 +234,7 @@
     const largest = ([h, i, j]) => heads[h].weights[i][j] === Math.max(...heads[h].weights[i]);
     if (open.length === 0) return "";
     const count = open.filter(largest).length;
-    const shared = " Other rows moved, too.";
+    const shared = " Other rows share the matrices, and moved too.";
     const others = open.length < allowed.length ? shared : "";
     const twins = ([, i, j]) =>
       x.filter((row, k) => allowed[i][k] && String(row) === String(x[j])).length;

@@ -38,11 +38,11 @@
     const asker = quoted(words[at]);
     const most = favourites(row);
     if (most.length === 0) return `${asker} attends to nothing, because its whole row is masked.`;
-    if (Math.max(...row) - Math.min(...row) <= 0.02)
+    if (row.every((weight) => Math.abs(weight - 1 / row.length) <= 0.01))
       return `${asker} attends to all words about equally.`;
-    const names = most.map((j) => quoted(words[j]));
+    const names = [...new Set(most.map((j) => quoted(words[j])))];
     const list = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
-    return `${asker} attends most to ${list}, with ${shownAs(row[most[0]])}${most.length > 1 ? " each" : ""}.`;
+    return `${asker} attends most to ${list}, with ${shownAs(row[most[0]])}${names.length > 1 ? " each" : ""}.`;
   }
 
   parts.push((bench) => {
@@ -134,7 +134,12 @@
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });
-      bench.say(finding(head.weights[at], words, at));
+    }
+
+    function update(view) {
+      draw(view);
+      const { words, at } = view.state;
+      bench.say(finding(view.head.weights[at], words, at));
     }
 
     function use(made, { shiftKey }) {
@@ -161,8 +166,8 @@
       use(made, event);
     });
     bench.grid(table);
-    return { build, update: draw };
+    return { build, update };
   });
 
-  lab.workbenchMap = { favourites, finding };
+  lab.workbenchMap = { finding };
 }

@@ -54,13 +54,13 @@
         const [i, j] = pairOf(state) ?? [];
         return j !== undefined && allowed[i].every(Boolean) && weights[i][j] < 0.9;
       },
-      text: ({ state, head: { weights } }, isMoved = () => false) => {
+      text: ({ state, layer: { allowed }, head: { weights } }, isMoved) => {
         const { words, at } = state;
         const [i, j] = pairOf(state) ?? [at];
         if (j === undefined)
           return `Add a word that occurs once, and make ${quoted(words[i])} attend only to it.`;
         const [own, other] = [weights[i][i], weights[i][j]].map(shownAs);
-        if (isMoved(i) && own > other)
+        if (isMoved(i) && own > other && allowed[i].every(Boolean))
           // its key moved with its query
           return `${quoted(words[i])} gives itself ${own}, ${quoted(words[j])} ${other}: now drag the key of ${quoted(words[j])}.`;
         return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: 0.9 or more, without a mask. Now it is ${other}.`;
@@ -92,8 +92,10 @@
       name: "target",
       density: "train",
       text: (view) => {
-        const [best] = targetsOf(view);
-        const now = best ? ` Now it is ${shownAs(best.weight)}.` : "";
+        const [best, another] = targetsOf(view);
+        const now = best
+          ? ` Now ${another ? "the largest" : "it"} is ${shownAs(best.weight)}.`
+          : "";
         return `Set a target, and train until its weight is 0.9 or more.${now}`;
       },
       answer: (view) => {

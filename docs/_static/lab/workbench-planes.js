@@ -12,7 +12,7 @@
   const MOVE = 300; // milliseconds
   const mixed = (from, to, t) =>
     to.map((row, i) => row.map((number, c) => from[i][c] + (number - from[i][c]) * t));
-  const round = (number) => Number(number.toFixed(4)); // as the fields show it
+  const round = (number) => Number(number.toFixed(4)); // as one types it
 
   // The embedding nearest to x with x W = wanted: x + (wanted − x W) (Wᵀ W)⁻¹ Wᵀ. Where W has no two
   // independent columns, most points of the plane belong to no embedding, and there is none: null.
@@ -30,12 +30,13 @@
 
   parts.push((bench) => {
     const { find, set } = bench;
-    const drawScores = movable(find("plane-scores"), { move: moveArrow });
+    const drawScores = movable(find("plane-scores"), { move: moveArrow, seize });
     // A target is for learning: elsewhere a click in the plane sets none.
     const press = (point) => bench.density() === "train" && setGoal(point);
     const drawValues = movable(find("plane-values"), {
       move: (_, ...rest) => setGoal(...rest),
       press,
+      seize,
     });
 
     // A handle is "query" or "key.j".
@@ -61,7 +62,7 @@
 
     // What changes at once moves to its new place; what follows a hand is there already.
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
-    let shown = null; // { words, and the vectors that are drawn }
+    let shown = null; // { words, the vectors that are drawn, and all that will be drawn at last }
     let run = 0;
     function update({ state, head }) {
       const { words, at } = state;
@@ -71,9 +72,8 @@
       const to = { words, at, goal, vectors: [[query], key, value, [weights], [context]] };
       const from = shown?.words === words && shown.vectors;
       run += 1;
-      const followsHand = from && !bench.isAtOnce();
-      if (!followsHand) for (const one of [drawScores, drawValues]) one.fit();
-      if (!from || calm.matches || followsHand) draw(to);
+      if (!from || !bench.isDragged()) for (const one of [drawScores, drawValues]) one.refit();
+      if (!from || calm.matches || !bench.isAtOnce()) draw(to);
       else glide(run, performance.now(), from, to);
     }
 
@@ -82,15 +82,23 @@
         if (mine !== run) return;
         const t = Math.min(1, Math.max(0, now - began) / MOVE);
         const vectors = to.vectors.map((rows, k) => mixed(from[k], rows, 1 - (1 - t) ** 3));
-        draw(t < 1 ? { ...to, vectors } : to);
+        draw(to, t < 1 ? vectors : to.vectors);
         if (t < 1) glide(mine, began, from, to);
       });
     }
 
-    function draw(to) {
-      shown = to;
+    // What a hand takes is where it will be.
+    function seize() {
+      run += 1;
+      draw(shown.to);
+    }
+
+    // A screen reader hears at once where the arrows will be.
+    function draw(to, vectors = to.vectors) {
+      shown = { words: to.words, vectors, to };
       const { words, at, goal } = to;
-      const [[query], keys, values, [weights], [context]] = to.vectors;
+      const [[query], keys, values, [weights], [context]] = vectors;
+      const [[queryThen], keysThen, , , [contextThen]] = to.vectors;
       drawScores(
         [query, ...keys, ...shadowsOf(query, keys)],
         words,
@@ -98,13 +106,13 @@
         [
           ...keys.map((key, j) => ({
             name: `key.${j}`,
-            label: `key of ${quoted(words[j])} ${pair(key)}`,
+            label: `key of ${quoted(words[j])} ${pair(keysThen[j])}`,
             tip: key,
             shapes: (place) => [arrow(place([0, 0]), place(key), "key")],
           })),
           {
             name: "query",
-            label: `query of ${quoted(words[at])} ${pair(query)}`,
+            label: `query of ${quoted(words[at])} ${pair(queryThen)}`,
             tip: query,
             shapes: (place) => [
               arrow(place([0, 0]), place(query), "query"),
@@ -134,7 +142,7 @@
       );
       find("plane-values").setAttribute(
         "aria-label",
-        `The values of all words, the wider the larger their weight, and the context vector of ${quoted(words[at])} ${pair(context)}`,
+        `The values of all words, the wider the larger their weight, and the context vector of ${quoted(words[at])} ${pair(contextThen)}`,
       );
     }
 

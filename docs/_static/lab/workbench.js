@@ -83,6 +83,7 @@
       density: () => density,
       before: (by) => (gesture === by ? history.at(-1).state : state),
       isAtOnce: () => gesture === null, // and follows no hand
+      isDragged: () => gesture?.startsWith("drag") ?? false,
       isMoved: (i) => isMoved(i),
       change,
       set,
@@ -234,6 +235,7 @@
 
     function showAs(wanted) {
       density = wanted;
+      gesture = null;
       keep(ownDensity, density);
       resetTool();
       asked = null;
