@@ -87,8 +87,9 @@
       });
     }
 
-    // What a hand takes is where it will be.
+    // What a hand takes is where it will be. A finger would lose what is drawn anew without need.
     function seize() {
+      if (shown.vectors === shown.to.vectors) return;
       run += 1;
       draw(shown.to);
     }

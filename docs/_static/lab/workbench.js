@@ -235,7 +235,6 @@
 
     function showAs(wanted) {
       density = wanted;
-      gesture = null;
       keep(ownDensity, density);
       resetTool();
       asked = null;
