@@ -64,6 +64,7 @@
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
     let shown = null; // { words, the vectors that are drawn, and all that will be drawn at last }
     let run = 0;
+    let density; // in which it was drawn
     function update({ state, head }) {
       const { words, at } = state;
       const goal = state.contexts.find(([h, i]) => h === state.head && i === at)?.slice(2);
@@ -72,7 +73,10 @@
       const to = { words, at, goal, vectors: [[query], key, value, [weights], [context]] };
       const from = shown?.words === words && shown.vectors;
       run += 1;
-      if (!from || !bench.isDragged()) for (const one of [drawScores, drawValues]) one.refit();
+      const isSeen = density === bench.density();
+      density = bench.density();
+      if (!from || !isSeen || !bench.isDragged())
+        for (const one of [drawScores, drawValues]) one.refit();
       if (!from || calm.matches || !bench.isAtOnce()) draw(to);
       else glide(run, performance.now(), from, to);
     }
