@@ -182,7 +182,7 @@ def test_the_scale_of_a_drag_stays_until_something_else_changes(visit, http_root
     after = grips.evaluate_all(places)
     assert [a == b for a, b in zip(before, after, strict=True)] == [j != 4 for j in range(7)]
     for act in (
-        lambda: page.evaluate("lab.workbench.bench.showAs('train')"),
+        lambda: page.evaluate("lab.workbench.bench.showAs('change')"),
         lambda: field(page, "x.2.0").fill("3"),
         lambda: page.set_viewport_size({"width": 1100, "height": 700}),
         lambda: page.get_by_label("Your sentence").fill("what a film"),
