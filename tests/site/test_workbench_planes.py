@@ -181,6 +181,9 @@ def test_the_scale_of_a_drag_stays_until_something_else_changes(visit, http_root
     drag(page, "key.4", 60, -40)
     after = grips.evaluate_all(places)
     assert [a == b for a, b in zip(before, after, strict=True)] == [j != 4 for j in range(7)]
+    ready = "new Promise((seen) => requestAnimationFrame(() => setTimeout(seen, 50)))"
+    density = "lab.workbench.bench.density()"
+    found = []
     for act in (
         lambda: page.evaluate("lab.workbench.bench.showAs('change')"),
         lambda: field(page, "x.2.0").fill("3"),
@@ -189,7 +192,15 @@ def test_the_scale_of_a_drag_stays_until_something_else_changes(visit, http_root
     ):
         drag(page, "key.2", 30, 20)
         act()
-        page.evaluate("new Promise((seen) => requestAnimationFrame(() => setTimeout(seen, 50)))")
-        found = grips.evaluate_all(places)
-        page.evaluate("lab.workbench.bench.set({})")  # draws anew what had no drag
-        assert grips.evaluate_all(places) == found
+        page.evaluate(ready)
+        drawn = grips.evaluate_all(places)
+        found.append((page.viewport_size, page.evaluate(density), state(page), drawn))
+    fresh = open_bench(
+        visit, http_root + "playground.html", motion="reduce"
+    )  # where nobody dragged
+    for size, shown_as, given, drawn in found:
+        fresh.set_viewport_size(size)
+        fresh.evaluate("name => lab.workbench.bench.showAs(name)", shown_as)
+        fresh.evaluate("given => lab.workbench.bench.set(given)", given)
+        fresh.evaluate(ready)
+        assert fresh.locator('[data-part="plane-scores"] .grip').evaluate_all(places) == drawn
