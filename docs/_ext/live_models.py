@@ -29,12 +29,12 @@ SOURCES = Path(__file__).parents[1] / "_static" / "lab"
 # Which script needs which is the order in which they stand here.
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
 BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-equation"]
-BENCH += ["bench-state", "plane", "workbench", "workbench-sentence", "workbench-map"]
-BENCH += ["workbench-planes"]
+BENCH += ["bench-state", "plane", "workbench", "workbench-map", "workbench-planes"]
 WHOLE = [
     "numbers",
     *BENCH,
     "bench-python",
+    "workbench-sentence",
     "workbench-numbers",
     "workbench-options",
     "workbench-learning",
@@ -43,7 +43,7 @@ WHOLE += ["workbench-share", "workbench-missions", "workbench-start"]
 WRITING = ["bpe", "writer", "writer-heads"]
 WALK = ["bench-python", "walk-frames", "walk-texts", "walk"]
 HOME = [*REVIEW, "home", "bench", "bench-state", "map", *WALK, *WRITING, "home-writer"]
-LESSON_1 = ["tensors", "attention", "dom", "map", *WHOLE, *WALK[1:]]
+LESSON_1 = ["tensors", "attention", "dom", "map", *BENCH, "workbench-start", *WALK]
 LESSON_1 += ["lesson-numbers", "lesson-figures"]
 SCRIPTS = {
     "index": HOME,

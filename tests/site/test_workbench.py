@@ -2,7 +2,7 @@
 
 from accessibility import unsound
 from playwright.sync_api import expect
-from workbench import SIX, cell, field, open_bench, shown, state, unfold
+from workbench import SIX, cell, field, open_bench, show, shown, state, unfold
 
 from attention.exercises import EXERCISES
 
@@ -203,14 +203,20 @@ def test_random_matrices_are_other_matrices(bench):
         assert matrix != before[0][name], name
 
 
-def test_the_first_lesson_has_it_with_the_lessons_numbers(visit, root):
-    seen = visit(root + LESSON)
+def test_the_first_lesson_has_its_weights_and_arrows_and_leads_to_the_rest(visit, http_root):
+    seen = visit("about:blank")
     page = seen.page
-    page.locator("#workbench").wait_for()
-    unfold(page)
-    assert shown(page, "query.0", "score.1", "weight.1") == ["0.4306", "1.8524", "0.2264"]
-    field(page, "W_key.0.1").fill("3")
-    assert shown(page, "score.1") != ["1.8524"]
+    page.goto(http_root + "playground.html")
+    show(page, "train", folded=True)  # which the lesson, that has nothing to train with, does not take over
+    page.goto(http_root + LESSON)
+    bench = page.locator("#workbench")
+    bench.wait_for()
+    assert shown(page, "map.1.1", "map.3.5") == ["0.23", "0.18"]
+    expect(bench.locator("[data-part=plane-scores]")).to_be_visible()
+    expect(bench.locator("input, select, button, summary").locator("visible=true")).to_have_count(0)
+    cell(page, "map.3.5").click()
+    assert state(page)["at"] == 3
+    expect(bench.get_by_test_id("origin")).to_contain_text("weight")
     # Weights have just been computed where it stands, and the formula comes after it.
     before = page.evaluate(
         """() => { const range = document.createRange(), box = document.querySelector("#workbench");
@@ -219,8 +225,11 @@ def test_the_first_lesson_has_it_with_the_lessons_numbers(visit, root):
     )
     assert "print(weights.sum(dim=-1))" in before
     assert "scaled dot-product attention" not in before
+    page.get_by_role("link", name="Drag these arrows").click()
+    page.wait_for_url("**/playground.html#bench=lesson")
+    assert state(page)["words"][1] == "journey"
     assert seen.complaints == []
-    assert seen.foreign(root) == []
+    assert seen.foreign(http_root) == []
 
 
 def test_it_is_accessible_in_the_lesson_and_fits(visit, http_root):

@@ -95,17 +95,6 @@ def test_a_mission_has_its_number_whatever_else_is_shown(visit, http_root):
     assert page.evaluate(numbers) == [f'"{number}"' for number in range(1, 6)]
 
 
-def test_the_bench_of_another_page_has_a_density_of_its_own(bench, http_root):
-    show(bench, "change")
-    bench.goto(http_root + "gallery/core/plot_1_qkv_derivation.html")
-    bench.locator("#workbench").wait_for()
-    chosen = bench.locator("[data-testid=density]:checked")
-    assert chosen.get_attribute("data-value") != "change"
-    bench.go_back()
-    bench.locator("#workbench").wait_for()
-    expect(chosen).to_have_attribute("data-value", "change")
-
-
 def test_a_mission_marks_itself_done_and_the_mark_is_kept(bench):
     missions = bench.locator(".bench-missions li")
     done = bench.locator(".bench-missions .mark")
@@ -386,15 +375,6 @@ def test_what_is_shown_for_a_sentence_that_is_refused_is_pale(bench):
     field(bench, "x.1.0").fill("many")
     expect(bench.locator("#workbench [data-part=problem]")).not_to_have_text("")
     expect(weights).to_have_css("opacity", "1")  # it is that of the sentence
-
-
-def test_a_lesson_shows_one_mission_at_a_time(first, http_root):
-    page = first
-    page.goto(http_root + "gallery/core/plot_1_qkv_derivation.html")
-    seen = page.locator(".bench-missions button").locator("visible=true")
-    expect(seen).to_have_count(1)
-    show(page, "change", folded=True)
-    expect(seen).to_have_attribute("data-number", "2")
 
 
 def test_planes_have_titles_and_the_heads_of_short_words_are_whole(bench):

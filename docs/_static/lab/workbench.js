@@ -68,9 +68,9 @@
     const isWide = matchMedia("(min-width: 40em)");
     // Seven columns of a step fit on a phone with two decimals; gradients have a tint, too.
     const places = (name) => (name.startsWith("d") ? 3 : isWide.matches || name === "loss" ? 4 : 2);
-    // Of this page: another has a bench of its own, about which its text says something else.
-    const ownDensity = `density-${location.pathname.split("/").at(-1)}`;
-    let density = DENSITIES.find((one) => one === kept(ownDensity)) ?? "look";
+    // A lesson shows the weights and the arrows that its text is about, and nothing to change them by.
+    const isToLookAt = box.matches(".bench-look *");
+    let density = (!isToLookAt && DENSITIES.find((one) => one === kept("density"))) || "look";
 
     const bench = {
       box,
@@ -235,7 +235,7 @@
 
     function showAs(wanted) {
       density = wanted;
-      keep(ownDensity, density);
+      keep("density", density);
       resetTool();
       asked = null;
       update();
