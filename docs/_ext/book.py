@@ -34,7 +34,7 @@ IN_THE_BOOK = {
     "home-lab": "On {} you can type a film review here, and see what a trained model makes of it.",
     "walk": "On {} these steps move, and read a sentence of yours.",
     "review-lab": "On {} you can type a review here, which three models then read side by side.",
-    "workbench": "Here {} has a workbench, where you can press every number and see where it comes from.",
+    "workbench": "Here {} has a workbench, where you can ask of each number where it comes from.",
     "writer-lab": "On {} the model continues a text of yours here.",
 }
 FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\s(hidden|data-part)\b")

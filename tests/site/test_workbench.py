@@ -2,7 +2,7 @@
 
 from accessibility import unsound
 from playwright.sync_api import expect
-from workbench import SIX, cell, field, open_bench, show, shown, state, unfold
+from workbench import SIX, cell, field, open_bench, show, shown, state
 
 from attention.exercises import EXERCISES
 
@@ -207,7 +207,7 @@ def test_the_first_lesson_has_its_weights_and_arrows_and_leads_to_the_rest(visit
     seen = visit("about:blank")
     page = seen.page
     page.goto(http_root + "playground.html")
-    show(page, "train", folded=True)  # which the lesson, that has nothing to train with, does not take over
+    show(page, "train", folded=True)  # which a lesson does not take over
     page.goto(http_root + LESSON)
     bench = page.locator("#workbench")
     bench.wait_for()
