@@ -273,7 +273,7 @@ def draw_roles(x, roles, keys, scores):
         ax.text(7.65, y + 0.5, f"{name}: {question}", **written)
     ax.text(0, 6.85, "Its query meets each key:", **written)
     for j, (word, key, score) in enumerate(zip(words, keys.tolist(), scores, strict=True)):
-        left = 1.85 * j + 0.3
+        left = 1.85 * j
         draw_word(ax, left + 0.5, 5.9, word, asks=word == "journey")
         draw_vector(ax, left, 4.3, roles[0][2].tolist(), QUERY, down=True)
         draw_vector(ax, left, 2.25, key, KEY, down=True)
@@ -498,7 +498,7 @@ def draw_shapes():
             end = draw_grid(ax, end, 14.4, rows, key_dim, name, shape, color) + 1.45
         end -= 1.45
     width = end
-    end = draw_grid(ax, 1, 8.1, n, key_dim, "Q", "(n, k)", QUERY)
+    end = draw_grid(ax, 0, 8.1, n, key_dim, "Q", "(n, k)", QUERY)
     ax.text(end + 0.7, 8.1, "·", **sign)
     end = draw_grid(ax, end + 1.4, 8.1, key_dim, n, "Kᵀ", "(k, n)", KEY)
     arrow = {"arrowstyle": "-|>", "color": "0.25", "lw": 1.3}
@@ -506,12 +506,12 @@ def draw_shapes():
     ax.text(end + 1.9, 8.4, "/ √k", ha="center", fontsize=10)
     ax.text(end + 1.9, 7.8, "softmax", ha="center", va="top", fontsize=10)
     draw_grid(ax, end + 3.9, 8.1, n, n, "weights", "(n, n)", WEIGHT)
-    end = draw_grid(ax, 1, 1.8, n, n, "weights", "(n, n)", WEIGHT)
+    end = draw_grid(ax, 0, 1.8, n, n, "weights", "(n, n)", WEIGHT)
     ax.text(end + 0.7, 1.8, "·", **sign)
     end = draw_grid(ax, end + 1.4, 1.8, n, key_dim, "V", "(n, k)", VALUE)
     ax.text(end + 1, 1.8, "=", **sign)
     draw_grid(ax, end + 2, 1.8, n, key_dim, "context", "(n, k)", BLACK)
-    ax.set(xlim=(-0.3, width + 0.3), ylim=(-1.3, 17.5), aspect="equal")
+    ax.set(xlim=(-0.1, width + 0.3), ylim=(-1.3, 17.5), aspect="equal")
     ax.set_axis_off()
     return fig
 
