@@ -82,6 +82,7 @@
     // ---- from one picture to the next
 
     function show(duration = MOVE) {
+      box.dataset.step = step; // its picture may have more room
       width = stage.parentElement.clientWidth;
       const size = layout(width, model.words.length, stage.parentElement.clientHeight);
       stage.setAttribute("viewBox", `0 0 ${size.W} ${size.H}`);
@@ -156,7 +157,7 @@
       find("sum").replaceChildren(...written(sum));
       say(`${title}. ${plain(text)}`);
       find("count").textContent = `Step ${step} of ${STEPS}`;
-      find("count").dataset.value = box.dataset.step = step;
+      find("count").dataset.value = step;
       find("table").replaceChildren(
         element("caption", {}, `${quoted(words[at])} asks`),
         element("tr", {}, ...HEAD.map((one) => cell(one, "col"))),
