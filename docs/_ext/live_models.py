@@ -29,7 +29,7 @@ SOURCES = Path(__file__).parents[1] / "_static" / "lab"
 # Which script needs which is the order in which they stand here.
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
 BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-equation"]
-BENCH += ["bench-state", "plane", "workbench", "workbench-map", "workbench-planes"]
+BENCH += ["bench-state", "plane", "plane-drag", "workbench", "workbench-map", "workbench-planes"]
 WHOLE = [
     "numbers",
     *BENCH,

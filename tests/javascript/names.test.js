@@ -33,7 +33,12 @@ test("what a script takes from another is there", () => {
     "share",
     "missions",
   ];
-  const workbench = ["plane", "workbench", ...parts.map((part) => `workbench-${part}`)];
+  const workbench = [
+    "plane",
+    "plane-drag",
+    "workbench",
+    ...parts.map((part) => `workbench-${part}`),
+  ];
   const writing = ["bpe", "writer", "writer-heads"];
   const walk = ["walk-frames", "walk-texts", "lesson-numbers", "puzzle-judge", "puzzle-maps"];
   const names = [...first, "numbers", "map", ...bench, ...workbench, ...writing, ...walk];

@@ -8,6 +8,7 @@ const bench = [
   "numbers",
   "bench",
   "plane",
+  "plane-drag",
   "workbench",
   "workbench-map",
   "workbench-planes",

@@ -6,7 +6,8 @@
   const { add, dot, matmul, transpose } = lab.tensors;
   const { LIMIT } = lab.bench;
   const { quoted, shape } = lab.dom;
-  const { arrow, line, mixture, movable, queryName, scoresBelow, shadowsOf } = lab.plane;
+  const { arrow, line, mixture, queryName, scoresBelow, shadowsOf } = lab.plane;
+  const { movable } = lab.planeDrag;
   const { pair, parts } = lab.workbench;
 
   const MOVE = 300; // milliseconds
