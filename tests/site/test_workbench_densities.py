@@ -113,9 +113,12 @@ def test_a_mission_that_is_pressed_shows_what_it_needs(first):
     page.get_by_label("Your sentence").fill("the good film was not the good one")
     expect(page.locator(".bench-missions .mark")).to_have_text([" ✓ done"])
     expect(page.get_by_test_id("weight")).to_have_count(64)
+    twins = page.locator(".bench-map tr.twin .name")
+    expect(twins).to_have_text(["the", "the"])  # "Do its two rows differ?"
     assert page.get_by_test_id("weight").first.bounding_box()["width"] >= 40  # to look at
     page.locator(".bench-missions button").nth(1).click()
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "change")
+    expect(twins).to_have_count(0)
     said = page.locator(".bench-missions .next .text")
     weight = cell(page, "map.2.7").get_attribute("data-value")
     expect(said).to_contain_text("Make “film” attend only to “one”")

@@ -23,6 +23,16 @@
     return other === undefined ? null : [at, other];
   }
 
+  // Two places of one word that have the same row of weights, or none
+  function twinsOf({ state: { words }, head: { weights } }) {
+    const isSame = (i, j) =>
+      j > i && weights[i].every((weight, k) => Math.abs(weight - weights[j][k]) < 1e-9);
+    const pairs = words.flatMap((word, i) =>
+      positions(words, word.toLowerCase()).map((j) => [i, j]),
+    );
+    return pairs.find(([i, j]) => isSame(i, j)) ?? [];
+  }
+
   // The targets that are not masked, the one with the largest weight first
   const targetsOf = ({ state: { targets }, layer: { allowed, heads } }) =>
     targets
@@ -38,13 +48,8 @@
       density: "look",
       text: () => "Write a sentence with one word twice. Do its two rows differ?",
       answer: () => "They are the same: a head does not know where a word stands.",
-      isDone: ({ state: { words }, head: { weights } }) =>
-        words.some((word, i) =>
-          positions(words, word.toLowerCase()).some(
-            (j) =>
-              j > i && weights[i].every((weight, k) => Math.abs(weight - weights[j][k]) < 1e-9),
-          ),
-        ),
+      rowsOf: twinsOf,
+      isDone: (view) => twinsOf(view).length > 0,
     },
     {
       name: "only",
@@ -195,8 +200,8 @@
       frameCell(MISSIONS[pressed < 0 ? next : pressed]);
     }
 
-    // The weight that the mission in sight is about, or that a step would take as its target, and the
-    // key that changes it
+    // The weight or the rows that the mission in sight is about, or the weight that a step would take as
+    // its target, and the key that changes it
     function frameCell(mission) {
       const { state, layer } = bench.view();
       const isOpen = mission?.cellOf && mission.density === shown && !done.has(labelOf(mission));
@@ -207,6 +212,9 @@
         made.classList.toggle("wanted", made.dataset.name === `map.${i}.${j}`);
       for (const handle of bench.box.querySelectorAll("[data-handle^=key]"))
         handle.classList.toggle("wanted", handle.dataset.handle === `key.${j}`);
+      const twins = mission?.rowsOf?.(bench.view()) ?? [];
+      for (const [at, line] of [...bench.find("map").rows].entries())
+        line.classList.toggle("twin", twins.includes(at));
     }
 
     onChange(() => bench.view() && showDone()); // before the first view there is nothing to say

@@ -152,7 +152,7 @@
 
     const isField = (part) => inputs.get(part.dataset.name) === part;
 
-    find("numbers").addEventListener("input", ({ target }) => {
+    bench.box.addEventListener("input", ({ target }) => {
       if (target === slider) return writeFrom(slider, used);
       if (!isField(target)) return;
       const number = readNumber(target.value, (one) => Math.abs(one) <= LIMIT);
@@ -167,7 +167,7 @@
         );
       }
     });
-    find("numbers").addEventListener("focusin", ({ target }) => {
+    bench.box.addEventListener("focusin", ({ target }) => {
       if (!isField(target)) return;
       useSlider(target.dataset.name);
       if (target.hasAttribute("aria-invalid")) return;
