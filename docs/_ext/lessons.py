@@ -41,6 +41,7 @@ THUMBNAILS = Path(__file__).parents[1] / "_static" / "thumbnails"
 TEMPLATES = Path(__file__).parents[1] / "_templates"
 render = FileRenderer(TEMPLATES).render
 STOP = (0.5, 0.16)  # where in its cell a station lies
+HEIGHTS = (1, 0.6, 0.6)  # of the rows: a branch shows no pictures, so its row is lower
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
 # The lines of the map in the order of reading: the scripts of each, which are read as their names
 # sort, and the cell of the first. A branch leaves behind the last lesson that its first one needs,
@@ -182,10 +183,10 @@ class Table(SphinxDirective):
 
 
 def lines_of_the_map() -> Iterator[dict[str, Any]]:
-    """Lay out the lines: the cell and the pages of each, and its path in eleven by three."""
+    """Lay out the lines: the cell and the pages of each, and its path in eleven by 2.2."""
     stops: dict[str, tuple[float, float]] = {}
     for title, (_, (column, row)) in LINES.items():
-        x, y = column + STOP[0], row + STOP[1]
+        x, y = column + STOP[0], sum(HEIGHTS[:row]) + STOP[1]
         pages = pages_of(title)
         needs = lessons()[pages[0]].needs
         path = f"M{x:.2f} {y:.2f}"
@@ -195,7 +196,8 @@ def lines_of_the_map() -> Iterator[dict[str, Any]]:
         path += f"H{x + len(pages) - 1:.2f}"
         stops |= {page: (x + i, y) for i, page in enumerate(pages)}
         after = lessons()[needs[-1]].short_title if needs else ""
-        place = {"column": column, "row": row, "path": path}
+        stop = f"{STOP[1] / HEIGHTS[row]:.2%}"  # of the height of a row
+        place = {"column": column, "row": row, "stop": stop, "path": path}
         yield {"title": title, "after": after, "pages": pages, **place}
 
 

@@ -137,11 +137,13 @@
       span: about,
       small: `${minutes} min${names && ` · after ${names}`}`,
     };
-    return Object.entries(texts).map(([tag, text]) => {
+    const lines = Object.entries(texts).map(([tag, text]) => {
       const line = document.createElement(tag);
       line.append(text);
       return line;
     });
+    const picture = link.querySelector("img");
+    return picture.checkVisibility() ? lines : [picture.cloneNode(), ...lines];
   }
 
   // Whoever points at a lesson of the map sees what it shows, and which lessons it needs.
