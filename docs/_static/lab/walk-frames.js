@@ -121,7 +121,7 @@
       tile(name, place, { text, ink, size, layer: 3, ...looks });
     }
     function line(name, curve, role, width, looks) {
-      const rest = { kind: "line", layer: 1, head: 0, opacity: 1, delay };
+      const rest = { kind: "line", layer: 1, head: 0, opacity: 1, grown: 1, delay };
       parts.set(name, { ...rest, curve, role, width, ...looks });
     }
     // A place for each word, from a margin on
@@ -510,7 +510,7 @@
   }
 
   // `grown` is how much of the line there is, from its beginning.
-  function drawnLine({ curve, role, width, head, grown = 1 }) {
+  function drawnLine({ curve, role, width, head, grown }) {
     const [x, y, ...rest] = curve.map((one) => one.toFixed(1));
     const dashes = grown < 1 ? `${grown.toFixed(3)} 2` : "none";
     const looks = { "stroke-width": width, "stroke-dasharray": dashes, style: paint(null, role) };

@@ -18,9 +18,11 @@
 
   const mix = (a, b, t) => a + (b - a) * t;
   const eased = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2);
+  const within = (t) => Math.min(1, Math.max(0, t));
+  const slowing = (t) => 1 - (1 - t) ** 3;
 
-  // A part on its way from one picture to the next
-  function between(from, to, t) {
+  // A part on its way from one picture to the next, of which `soon` is what waits for no other part
+  function between(from, to, t, soon) {
     if (t === 1) return to;
     const isOld = t < 0.5 && from.text && to.text && from.text !== to.text;
     const part = { ...to, ...(isOld && { text: from.text, ink: from.ink }) };
@@ -28,7 +30,7 @@
     const isEarly = (name) => (name === "w" || name === "h") && to[name] < from[name];
     for (const name of MIXED)
       if (name in from && name in to)
-        part[name] = mix(from[name], to[name], isEarly(name) ? 1 - (1 - t) ** 3 : t);
+        part[name] = mix(from[name], to[name], isEarly(name) ? soon : t);
     if (to.curve) part.curve = to.curve.map((one, i) => mix(from.curve[i], one, t));
     // What comes out of something is seen once it has left it: many numbers in one place can't be read.
     if (from.opacity < to.opacity)
@@ -95,7 +97,8 @@
         if (to.word !== undefined)
           Object.assign(one.group.dataset, { testid: "walk-word", ask: to.word });
         else if (to.ask !== undefined) one.group.dataset.ask = to.ask;
-        parts.set(name, Object.assign(one, { begins: one.part, to, leaves: false }));
+        const isNew = !before.has(name);
+        parts.set(name, Object.assign(one, { begins: one.part, to, isNew, leaves: false }));
       }
       for (const [name, one] of parts) {
         if (next.has(name)) continue;
@@ -122,10 +125,11 @@
       let isMoving = false;
       for (const [name, one] of parts) {
         const lasts = one.leaves ? duration / 2 : duration;
-        const t = Math.min(1, Math.max(0, (passed - (one.to.delay ?? 0)) / lasts));
+        const t = within((passed - (one.to.delay ?? 0)) / lasts);
         isMoving ||= t < 1;
         if (one.part !== one.to) {
-          one.part = between(one.begins, one.to, eased(t));
+          const soon = slowing(within((2 * passed) / duration));
+          one.part = between(one.begins, one.to, (one.isNew ? slowing : eased)(t), soon);
           paint(one.group, one.part);
         }
         if (!one.leaves || t < 1) continue;
@@ -317,7 +321,7 @@
       const low = Math.max(sum.bottom, (step === STEPS ? end : picture).bottom);
       const high = Math.min(title.top, picture.top);
       const isBelow = width < 560 && next.left < picture.right;
-      const buttons = isBelow && step < STEPS ? next.height + 21 : 0;
+      const buttons = isBelow ? next.height + 21 : 0;
       const top = Math.min(low + buttons - innerHeight, high - 64);
       if (top > 0 || high < 0) scrollBy({ top, behavior: calm.matches ? "instant" : "smooth" });
     }
