@@ -26,12 +26,12 @@ def numbers(text):
     return [float(number.replace("−", "-")) for number in NUMBER.findall(text)]
 
 
-def check_sum(box, pressed, tolerance):
+def check_sum(box, pressed, tolerance, terms=3):
     """The last number of the sum is what its products add up to, and what the button says."""
     said = box.locator(".live-sum").inner_text()
     *factors, result = numbers(said)
     products = [a * b for a, b in zip(factors[::2], factors[1::2], strict=True)]
-    assert len(products) == 3
+    assert len(products) == terms
     assert sum(products) == pytest.approx(result, abs=tolerance)
     assert float(pressed.inner_text()) == pytest.approx(result, abs=0.0051)
 
@@ -93,6 +93,34 @@ def test_each_number_of_the_three_vectors_says_its_sum(lesson):
             assert said == [pytest.approx(number, abs=5.1e-3)], role
 
 
+def test_any_word_asks_and_its_scores_are_those_of_the_page(lesson):
+    box = lesson.get_by_test_id("roles")
+    scores = box.locator("button")
+    rows = box.locator(".live-square tbody tr")
+    own = [table.inner_text() for table in box.locator(".live-roles table").all()[1:]]
+    assert [one.split()[0] for one in own] == ["query_2", "key_2", "value_2"]
+    wanted = lesson.evaluate("""() => {
+      const { lesson } = JSON.parse(
+        document.querySelector("script.workbench-numbers").textContent);
+      const { matmul, transpose } = lab.tensors;
+      return matmul(matmul(lesson.x, lesson.W_query), transpose(matmul(lesson.x, lesson.W_key)));
+    }""")
+    for i, word in ((1, "journey"), (4, "one"), (5, "step")):
+        box.get_by_label(word, exact=True).check(force=True)
+        assert numbers(" ".join(scores.all_inner_texts())) == pytest.approx(wanted[i], abs=5.1e-3)
+        query = box.locator(f".live-matrix:has(caption:text-is('query_{i + 1}')) span")
+        for c in range(2):  # one below the other, above each key
+            assert set(rows.nth(c).locator("td").all_inner_texts()) == {query.nth(c).inner_text()}
+        for j in (0, 3):
+            scores.nth(j).click()
+            check_sum(box, scores.nth(j), 0.016, terms=2)
+            said = box.locator(".live-sum")
+            expect(said).to_contain_text(f"query_{i + 1} · key_{j + 1}")
+            assert said.locator(".equation .key").first.inner_text() == f"key_{j + 1}"
+    box.get_by_label("step", exact=True).press("ArrowLeft")
+    expect(box.locator(".live-sum")).to_contain_text("score of “one” and “step”")
+
+
 def test_the_training_is_that_of_the_page(lesson):
     box = lesson.get_by_test_id("training")
     slider = box.get_by_role("slider")
@@ -147,6 +175,8 @@ def test_they_work_from_a_folder(visit):
     product.get_by_label("W_key").check(force=True)
     product.locator("button").last.click()
     check_sum(product, product.locator("button").last, 0.0002)
+    page.get_by_test_id("roles").get_by_label("with", exact=True).check(force=True)
+    expect(page.get_by_test_id("roles").locator(".live-sum")).to_contain_text("query_4 · key_5")
     training.get_by_role("slider").press("Home")
     expect(training.locator("output")).to_have_text("step 0")
     assert seen.complaints == []
@@ -164,7 +194,7 @@ def test_who_wants_no_motion_has_the_slider(visit, http_root):
 def test_paper_and_a_page_without_scripts_have_the_pictures(visit, http_root):
     page = visit(http_root + LESSON).page
     still = visit(http_root + LESSON, java_script_enabled=False).page
-    for number in (1, 2, 5):
+    for number in (1, 2, 3, 5):
         page.emulate_media(media="screen")
         figure = page.locator(f"#figure-{number}")
         figure.scroll_into_view_if_needed()

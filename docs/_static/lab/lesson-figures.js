@@ -1,7 +1,7 @@
 "use strict";
 
-// Three figures of the first lesson come alive: a number that one presses says of which products it is
-// the sum, and the training at the end is watched. The picture stays for paper.
+// Four figures of the first lesson come alive: a number that one presses says of which products it is
+// the sum, any word asks, and the training at the end is watched. The picture stays for paper.
 
 {
   const { matmul, transpose } = lab.tensors;
@@ -33,6 +33,12 @@
     const head = element("thead", {}, element("tr", {}, element("td"), ...columns));
     const attributes = { "aria-label": label, class: "live-square" };
     return element("table", attributes, head, element("tbody", {}, ...rowsOf(cells, words)));
+  }
+
+  function matrix(caption, role, cells) {
+    const body = element("tbody", {}, ...rowsOf(cells));
+    const title = element("caption", {}, caption);
+    return element("table", { class: `live-matrix live-${role}` }, title, body);
   }
 
   // Does what a press does for the pointer that rests on a button, and for the focus, too
@@ -106,23 +112,17 @@
     const said = hint("Press a number of the result, or another of the three matrices.");
     replacePicture("figure-2", "product", said, choice, product, sum);
 
-    function table(caption, role, cells) {
-      const body = element("tbody", {}, ...rowsOf(cells));
-      const title = element("caption", {}, caption);
-      return element("table", { class: `live-matrix live-${role}` }, title, body);
-    }
-
     function show(role) {
       const W = matrices[`W_${role}`]; // (d, k)
       const [made] = matmul([x[at]], W); // (k,)
       const results = made.map(pressable);
       const factors = W.map((row) => row.map(plain));
       product.replaceChildren(
-        table(name, "ink", [x[at].map((one) => withShare(plain(one), 0.24))]),
+        matrix(name, "ink", [x[at].map((one) => withShare(plain(one), 0.24))]),
         element("span", { class: "live-sign" }, "·"),
-        table(`W_${role}`, role, factors),
+        matrix(`W_${role}`, role, factors),
         element("span", { class: "live-sign" }, "="),
-        table(`${role}_${at + 1}`, role, [results]),
+        matrix(`${role}_${at + 1}`, role, [results]),
       );
 
       function choose(_, j) {
@@ -141,6 +141,81 @@
     choice.addEventListener("change", ({ target }) => show(target.value));
     choice.querySelector("input").checked = true;
     show(roles[0]);
+  }
+
+  // Figure 3: the word that asks has a query, which meets each key
+  function startRoles({ words, x, at: first, ...matrices }) {
+    const roles = ["query", "key", "value"];
+    const vectors = Object.fromEntries(
+      roles.map((role) => [role, matmul(x, matrices[`W_${role}`])]), // (n, k)
+    );
+    const scores = matmul(vectors.query, transpose(vectors.key)); // (n, n)
+    const tinted = (number) => withShare(plain(number), 0.07 + 0.2 * Math.max(0, number));
+    const inputs = words.map((_, i) =>
+      element("input", { type: "radio", name: "live-asks", value: i }),
+    );
+    const heads = words.map((word, i) =>
+      element("th", {}, element("label", {}, inputs[i], element("span", {}, word))),
+    );
+    const head = element("thead", {}, element("tr", {}, element("td"), ...heads));
+    const body = element("tbody");
+    const label = "The query of the word that asks, all keys, and their scores";
+    const table = element("table", { class: "live-square", "aria-label": label }, head, body);
+    const asks = element("fieldset", { class: "lab-words", "aria-label": "Who asks?" }, table);
+    const own = element("div", { class: "live-factors live-roles" });
+    const sum = sumLine();
+    const said = hint(
+      "Press another word, and it asks; press a score, and its sum is written below.",
+    );
+    replacePicture("figure-3", "roles", said, own, asks, sum);
+
+    function row(title, role, cells) {
+      const name = element("th", { scope: "row" }, title);
+      const all = cells.map((made) => element("td", {}, made));
+      return element("tr", { class: `live-${role}` }, name, ...all);
+    }
+
+    function show(at) {
+      const made = roles.map((role) =>
+        matrix(`${role}_${at + 1}`, role, [vectors[role][at].map(tinted)]),
+      );
+      const word = matrix(`x_${at + 1}`, "ink", [x[at].map((one) => withShare(plain(one), 0.24))]);
+      own.replaceChildren(word, element("span", { class: "live-sign" }, "→"), ...made);
+      const results = scores[at].map((score) =>
+        withShare(pressable(score), 0.32 * (score / Math.max(...scores[at])) ** 2),
+      );
+      const numbers = (of, c) => words.map((_, j) => tinted(of(j)[c]));
+      body.replaceChildren(
+        ...[0, 1].map((c) =>
+          row(
+            c ? "" : "query",
+            "query",
+            numbers(() => vectors.query[at], c),
+          ),
+        ),
+        ...[0, 1].map((c) =>
+          row(
+            c ? "" : "key",
+            "key",
+            numbers((j) => vectors.key[j], c),
+          ),
+        ),
+        row("score", "ink", results),
+      );
+
+      function choose(_, j) {
+        for (const one of results) one.setAttribute("aria-pressed", one === results[j]);
+        const subject = `score of ${quoted(words[at])} and ${quoted(words[j])}`;
+        const by = `query_${at + 1} · key_${j + 1}`;
+        sum.replaceChildren(...nodes(sumOf(subject, by, vectors.query[at], vectors.key[j], 2)));
+        setStop(body, results[j]);
+      }
+      onChoice(body.lastChild, [results], choose);
+      choose(0, at === words.length - 1 ? 0 : at + 1);
+    }
+    asks.addEventListener("change", ({ target }) => show(Number(target.value)));
+    inputs[first].checked = true;
+    show(first);
   }
 
   // The last figure: the weights at every step of the training, the last of them at first
@@ -219,6 +294,7 @@
   const { lesson } = JSON.parse(document.querySelector("script.workbench-numbers").textContent);
   startScores(lesson);
   startProduct(lesson);
+  startRoles(lesson);
   // Two thousand steps take a third of a second.
   whenNear(document.getElementById("figure-5"), "1200px", () => startTraining(lesson));
 }
