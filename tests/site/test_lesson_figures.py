@@ -97,7 +97,7 @@ def test_any_word_asks_and_its_scores_are_those_of_the_page(lesson):
     box = lesson.get_by_test_id("roles")
     scores = box.locator("button")
     rows = box.locator(".live-square tbody tr")
-    own = [table.inner_text() for table in box.locator(".live-roles table").all()[1:]]
+    own = [table.inner_text() for table in box.locator(".live-own table").all()[1:]]
     assert [one.split()[0] for one in own] == ["query_2", "key_2", "value_2"]
     wanted = lesson.evaluate("""() => {
       const { lesson } = JSON.parse(

@@ -162,7 +162,7 @@
     const label = "The query of the word that asks, all keys, and their scores";
     const table = element("table", { class: "live-square", "aria-label": label }, head, body);
     const asks = element("fieldset", { class: "lab-words", "aria-label": "Who asks?" }, table);
-    const own = element("div", { class: "live-factors live-roles" });
+    const own = element("div", { class: "live-factors live-own" });
     const sum = sumLine();
     const said = hint(
       "Press another word, and it asks; press a score, and its sum is written below.",
