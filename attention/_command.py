@@ -48,18 +48,18 @@ def parse(
 
 
 def options_of(
-    config: type[BaseModel], notes: Mapping[str, str], names: Mapping[str, str]
+    config: type[BaseModel], notes: Mapping[str, str], names: Mapping[str, str] = {}
 ) -> list[click.Option]:
-    """Make an option of each field that has a simple type, with the sentence below it as its help.
+    """Make an option of each field that has a note, with the sentence below it as its help.
 
     Notes say what the help of a field says in addition, and names what an option is called that
     does not have its field's name.
     """
     options = []
     for field, info in config.model_fields.items():
-        kind = _simple_type(info.annotation)
-        if kind is None:
+        if field not in notes:
             continue
+        kind = _simple_type(info.annotation)
         name = names.get(field, field).replace("_", "-")
         # How Sphinx links a name is not for a terminal.
         described = re.sub(r":\w+:`~?([^`]*)`", r"\1", info.description or "")
@@ -68,24 +68,19 @@ def options_of(
                 [f"--{name}/--no-{name}" if kind is bool else f"--{name}"],
                 type=click.BOOL if kind is bool else kind,
                 default=None,
-                help=" ".join([*described.split(), *notes.get(field, "").split()]),
+                help=" ".join([*described.split(), *notes[field].split()]),
             )
         )
     return options
 
 
 def _simple_type(annotation: Any) -> Any:
-    """Find the type in which the command line reads a field, or None if it can't."""
-    if get_origin(annotation) is Annotated:
-        return _simple_type(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, UnionType):
-        first, *others = get_args(annotation)
-        return _simple_type(first) if others == [type(None)] else None
+    """Find the type in which the command line reads a field."""
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        return _simple_type(get_args(annotation)[0])  # beside None, or what restricts it
     if get_origin(annotation) is Literal:
         return click.Choice(get_args(annotation))
-    if annotation is Path:
-        return click.Path(path_type=Path)
-    return annotation if annotation in (bool, int, float, str) else None
+    return click.Path(path_type=Path) if annotation is Path else annotation
 
 
 def spell(message: str) -> str:

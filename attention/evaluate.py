@@ -20,10 +20,8 @@ from attention.sentiment.run_folder import load_run, read_fingerprints
 from attention.sentiment.sources import SOURCES, SOURCES_HELP, load_reviews
 
 # As in training, each with what its help says in addition.
-_OF_TRAINING = dict.fromkeys(("device", "precision"), "[default: auto]")
-DEVICE, PRECISION = (
-    each for each in options_of(TrainConfig, _OF_TRAINING, {}) if each.name in _OF_TRAINING
-)
+_OF_TRAINING = {"device": "[default: auto]", "precision": "[default: auto]"}
+DEVICE, PRECISION = options_of(TrainConfig, _OF_TRAINING)
 _PARAMETERS = (
     RUN,
     click.Option(["--data"], help=f"{SOURCES_HELP}; by default what the model was trained on."),

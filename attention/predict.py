@@ -42,7 +42,7 @@ _PARAMETERS = (
         f"as {', '.join(KINDS)}.",
     ),
     click.Option(["--text-column"], help="With --file, its column of texts; by default the run's."),
-    click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object per review."),
+    click.Option(["--json"], is_flag=True, help="Print one JSON object per review."),
     click.Option(
         ["--html"],
         type=click.Path(path_type=Path, dir_okay=False),
@@ -84,11 +84,10 @@ def _check_line(given: dict[str, Any]) -> None:
         raise ValueError(
             f"TEXT: expected a text or --file, got {'both' if has_file else 'neither'}"
         )
-    others = {"as_json": "--json", "html": "--html"} if has_file else {"out": "--out"}
-    others |= {} if has_file else {"text_column": "--text-column"}
-    for name, option in others.items():
+    for name in ("json", "html") if has_file else ("out", "text_column"):
         if given.get(name):
-            raise ValueError(f"{option}: expected {'TEXT' if has_file else '--file'} with it")
+            option = name.replace("_", "-")
+            raise ValueError(f"--{option}: expected {'TEXT' if has_file else '--file'} with it")
     if not has_file:
         return
     out: Path | None = given.get("out")
@@ -142,7 +141,7 @@ def main(arguments: Sequence[str]) -> int:
             print_status(f"{where}: the model reads the {end} {read:,} of its {words:,} tokens")
         if page:
             kept.append(prediction)
-        if given["as_json"]:
+        if given["json"]:
             print(json.dumps(prediction), flush=True)
         else:
             print(f"{prediction['label']} ({prediction['probability']:.1%})")

@@ -31,7 +31,6 @@ _START = (
     click.Option(
         ["--preset"],
         type=click.Choice(["auto", *PRESETS]),
-        default="auto",
         help="Sets all options at once; options given in addition override it. auto is minilm or "
         "minilm-fine-tuned for that model, and default for all others.",
     ),
@@ -45,7 +44,8 @@ _START = (
 )
 
 
-_OF_DATA = "dtype", "labels"  # a saved model states them, and the command line does not
+# A saved model states them, and the command line does not.
+_OF_DATA = {"dtype", "labels"}
 
 
 def _notes() -> dict[str, str]:
@@ -55,7 +55,8 @@ def _notes() -> dict[str, str]:
     for each in VARIANTS.values():
         defaults |= each.options
     notes = {}
-    for name in ModelConfig.model_fields | TrainConfig.model_fields:
+    options = ModelConfig.model_fields | TrainConfig.model_fields
+    for name in options.keys() - _OF_DATA - {"model"}:
         models = models_reading(name) if name in ModelConfig.model_fields else [*VARIANTS]
         some = "" if {*models} >= {*VARIANTS} else f"Read by {', '.join(models)}. "
         value = defaults[name]
@@ -69,26 +70,18 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     """Read the command line: options that override a preset, or ``--resume RUN`` alone."""
     notes = _notes()
     of_model = options_of(ModelConfig, notes, {"attention": "model"})
-    options = [*_START, *options_of(TrainConfig, notes, {}), *of_model]
-    given = parse(
-        "attention.train",
-        arguments,
-        [each for each in options if each.name not in _OF_DATA],
-        _ABOUT,
-    )
-    preset, resume = given.pop("preset"), given.pop("resume", None)
+    options = [*_START, *options_of(TrainConfig, notes), *of_model]
+    given = parse("attention.train", arguments, options, _ABOUT)
+    resume = given.pop("resume", None)
     if resume is not None:
         # A run may be moved: to another device, and with its reviews to another folder.
         moved = {name: given.pop(name) for name in {"data", "device"} & given.keys()}
-        others = [f"--{name.replace('_', '-')}" for name in given]
-        if preset != "auto":
-            others.append("--preset")
-        if others:
-            raise ValueError(
-                f"--resume: expected no options but --data and --device, got {' '.join(others)}"
-            )
+        if given:
+            others = " ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise ValueError(f"--resume: expected no options but --data and --device, got {others}")
         run_folder.refuse_finished(resume)
         return run_folder.read_config(resume).replace(**moved)
+    preset = given.pop("preset", "auto")
     if preset == "auto":
         of_minilm = "minilm-fine-tuned" if given.get("fine_tune") else "minilm"
         preset = of_minilm if given.get("model") == MINILM else "default"

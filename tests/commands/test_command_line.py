@@ -35,9 +35,10 @@ class Config(BaseModel):
     """Not for the line."""
 
 
+NOTES = {"count": "[default: 3]", "kind": "", "out": "", "loud": ""}
 PARAMETERS = [
     click.Argument(["source"], type=click.Path(path_type=Path), metavar="SOURCE"),
-    *options_of(Config, {"count": "[default: 3]"}, {"kind": "which-kind"}),
+    *options_of(Config, NOTES, {"kind": "which-kind"}),
 ]
 
 
