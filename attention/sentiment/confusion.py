@@ -39,15 +39,15 @@ def per_label(confusion: Confusion, names: Sequence[str]) -> dict[str, OfLabel]:
     """
     table = np.asarray(confusion)
     right, answered, n, f1 = np.diag(table), table.sum(0), table.sum(1), _f1(table)
-    found: dict[str, OfLabel] = {}
-    for i, name in enumerate(names):
-        found[name] = {
+    return {
+        name: {
             "precision": float(right[i] / max(answered[i], 1)),
             "recall": float(right[i] / max(n[i], 1)),
             "f1": float(f1[i]),
             "n": int(n[i]),
         }
-    return found
+        for i, name in enumerate(names)
+    }
 
 
 def macro_f1(confusion: Confusion) -> float:

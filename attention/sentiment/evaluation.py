@@ -178,8 +178,7 @@ def measure(
     shares = (rows[rank::world_size] for rows in plan)
     for batch, logits in run_batches(model, examples, shares, precision=precision):
         losses, answers = losses_of(logits, batch.labels)  # (B,), (B,)
-        for i, part in enumerate((losses.sum(), (losses**2).sum())):
-            sums[i] += part
+        sums += torch.stack([losses.sum(), (losses**2).sum()])
         pairs = batch.labels.long() * count + answers  # (B,)
         confusion += torch.bincount(pairs, minlength=count**2)
     if world_size > 1:
@@ -291,6 +290,5 @@ def encode_examples(
             file.write(features.float().cpu().numpy().tobytes())
             after_batch(len(features))
     stored = torch.from_numpy(np.fromfile(path, np.float32)).view(len(examples), -1)  # (E, d)
-    features = torch.empty_like(stored)
-    features[torch.cat(plan)] = stored
+    features = stored[torch.cat(plan).argsort()]
     return FeatureExamples(features, lengths, examples.labels[examples.review.long()])

@@ -214,30 +214,26 @@ class Trainer:
         self._make_gradients(sparse=self.is_sparse)
         try:
             with torch.random.fork_rng(devices=gpu):
-                self._train(after_batch, after_epoch)
+                while self.state.epoch < self.config.epochs:
+                    self._train_epoch(after_batch)
+                    if after_epoch(self):
+                        break
         finally:
             self._make_gradients(sparse=False)  # most optimisers refuse other gradients
         self.model.eval()
         return self.state.metrics
 
-    def _train(
-        self,
-        after_batch: Callable[["Trainer"], None],
-        after_epoch: Callable[["Trainer"], bool | None],
-    ) -> None:
-        while self.state.epoch < self.config.epochs:
-            self.model.train()
-            for batch, size in self._batches():
-                started = time.perf_counter()
-                self._step(batch, size)
-                self.state.batch += 1
-                if self.checks_each_step or self.state.batch % CHECK_EVERY == 0:
-                    self.check()
-                self.state.seconds += time.perf_counter() - started
-                after_batch(self)
-            self._finish_epoch()
-            if after_epoch(self):
-                return
+    def _train_epoch(self, after_batch: Callable[["Trainer"], None]) -> None:
+        self.model.train()
+        for batch, size in self._batches():
+            started = time.perf_counter()
+            self._step(batch, size)
+            self.state.batch += 1
+            if self.checks_each_step or self.state.batch % CHECK_EVERY == 0:
+                self.check()
+            self.state.seconds += time.perf_counter() - started
+            after_batch(self)
+        self._finish_epoch()
 
     def _make_gradients(self, *, sparse: bool) -> None:
         for table in self.tables:
