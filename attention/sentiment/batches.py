@@ -219,11 +219,7 @@ def make_examples(
 def measured_examples(
     tokenizer: Tokenizer, reviews: Reviews, *, distractors: bool = True
 ) -> dict[str, Examples]:
-    """Make examples of one split to measure on: ``clean`` and, if requested, ``distractor``.
-
-    The distractors are drawn with 42, as in Lab 13, whatever the seed of the training, so that all
-    models are measured on the same examples.
-    """
+    """Make examples of one split to measure on: ``clean`` and, if requested, ``distractor``."""
     ids = encode_reviews(tokenizer, reviews.texts)
     check_words(tokenizer, ids, "the reviews to measure on")
     examples = {"clean": make_examples(ids, reviews.labels)}
