@@ -97,10 +97,7 @@ def main(arguments: Sequence[str]) -> int:
     """Measure from the command line, and print a table and a last line of JSON."""
     about = "Measure a trained model on reviews, alone and behind distractors."
     result = evaluate(**parse("attention.evaluate", arguments, _PARAMETERS, about))
-    heads = (
-        f"{'':12}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}"
-    )
-    print(heads)
+    print(f"{'':12}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}")
     for name, row in result.items():
         low, high = row["accuracy_interval"]
         interval = f"{low:.4f} to {high:.4f}"

@@ -1,7 +1,6 @@
 """Which labels a model takes for which, from its confusion matrix."""
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 import numpy as np
 
@@ -11,16 +10,7 @@ Confusion = Sequence[Sequence[int]]
 """One row per label, one column per answer: how many reviews with that label got that answer."""
 
 
-class OfLabel(TypedDict):
-    """What :func:`per_label` says of a label."""
-
-    precision: float
-    recall: float
-    f1: float
-    n: int
-
-
-def per_label(confusion: Confusion, names: Sequence[str]) -> dict[str, OfLabel]:
+def per_label(confusion: Confusion, names: Sequence[str]) -> dict[str, dict[str, float]]:
     r"""Compute precision, recall and F1 of each label.
 
     .. math:: \mathrm{precision} = \frac{\mathrm{right}}{\mathrm{answered}}, \qquad

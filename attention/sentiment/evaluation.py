@@ -30,7 +30,7 @@ from attention.sentiment.batches import (
     plan_batches,
     to_device,
 )
-from attention.sentiment.confusion import OfLabel, macro_f1, per_label
+from attention.sentiment.confusion import macro_f1, per_label
 from attention.sentiment.model import SentimentClassifier, logits_of
 from attention.sentiment.tokenizer import encode_reviews, known_shares
 
@@ -50,7 +50,7 @@ class Measured(TypedDict):
     loss_interval: list[float]
     macro_f1: float
     confusion: list[list[int]]
-    labels: dict[str, OfLabel]
+    labels: dict[str, dict[str, float]]
     n: int
 
 

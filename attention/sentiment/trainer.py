@@ -104,12 +104,10 @@ def split_batch(batch: Batch) -> list[Batch]:
     sorted by length, so that a piece is padded to little more than its own longest row. A batch on
     a GPU stays whole.
     """
-    if batch.ids.device.type != "cpu":
+    count = -(-batch.ids.numel() // TOKENS_AT_ONCE)
+    if count <= 1 or batch.ids.device.type != "cpu":
         return [batch]
-    count = max(1, -(-batch.ids.numel() // TOKENS_AT_ONCE))
     pieces = [Batch(*piece) for piece in zip(*(part.chunk(count) for part in batch), strict=True)]
-    if count == 1:
-        return pieces
     widths = [-(-max(int(piece.lengths.max()), 1) // WIDTH_STEP) * WIDTH_STEP for piece in pieces]
     return [Batch(p.ids[:, :width], *p[1:]) for p, width in zip(pieces, widths, strict=True)]
 
