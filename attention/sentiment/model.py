@@ -316,8 +316,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
     with torch.random.fork_rng(devices=[]):  # the caller's next draw stays what it would have been
         torch.manual_seed(config.seed)
         model = SentimentClassifier(vocab_size, config.model)
-    # An outline on the meta device holds no weights.
-    if model.encoder is not None and not next(model.parameters()).is_meta:
+    if model.encoder is not None:
         model.encoder.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
     return model
 

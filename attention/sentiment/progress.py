@@ -63,17 +63,16 @@ class Progress:
 
         It yields a function to call with the number of examples that were encoded.
         """
-        started = printed = time.monotonic()
+        started = time.monotonic()
         with tqdm(total=count, desc="encoding", unit="example", disable=None) as bar:
             done = 0
 
             def after_encoded(read: int) -> None:
-                nonlocal done, printed
+                nonlocal done
                 done += read
                 bar.update(read)
-                now = time.monotonic()
-                if bar.disable and now - printed > SAVE_EVERY:
-                    printed = now
+                if bar.disable and time.monotonic() - self.saved > SAVE_EVERY:
+                    self.saved = time.monotonic()
                     print_status(f"encoded {done:,} of {count:,} examples, saved")
                 if self.signal:
                     raise Stopped(self.signal)

@@ -163,7 +163,7 @@ def _prepare_all(
     vocab_size = prepared.tokenizer.get_vocab_size()
     try:
         with torch.device("meta"):  # shapes without memory
-            check_memory(build_model(config, vocab_size))
+            check_memory(SentimentClassifier(vocab_size, config.model))
         model = build_model(config, vocab_size).to(device)
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
