@@ -89,9 +89,8 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
         config = PRESETS[preset].with_options(**given)
     except ValueError as error:
         raise ValueError(spell(str(error))) from None
-    if config.out is None:
-        raise ValueError("--out: expected a folder for the run, got none")
-    run_folder.refuse_taken(config.out)
+    if config.out is not None:  # which the training itself refuses
+        run_folder.refuse_taken(config.out)
     return config
 
 
