@@ -13,6 +13,7 @@ from torch import Tensor
 from attention.exercises.judging import NotYet
 from attention.functional import scaled_dot_product_attention
 from attention.masks import causal_mask
+from attention.rotary import apply_rotary
 
 PUZZLES: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("puzzles.toml").read_text(encoding="utf-8")
@@ -62,11 +63,7 @@ def judge_puzzle(name: str, values: Mapping[str, Any]) -> tuple[str, str]:
     if "impossible" in values:
         return _judge_claim(puzzle, values["impossible"])
     state = read_state(puzzle, values)
-    shown = puzzle["shown"].split()
-    for check in checks(puzzle, state, shown):
-        if not check.holds():
-            return "here", _words(check, shown)
-    for sentence in puzzle["others"]:
+    for sentence in (puzzle["shown"], *puzzle["others"]):
         words = sentence.split()
         for check in checks(puzzle, state, words):
             if not check.holds():
@@ -76,7 +73,10 @@ def judge_puzzle(name: str, values: Mapping[str, Any]) -> tuple[str, str]:
 
 def read_state(puzzle: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that is set: what the puzzle starts with, and the reader's values."""
-    state = dict(puzzle["start"])
+    state = {
+        name: start if name == "mask" else _numbers(name, start)
+        for name, start in puzzle["start"].items()
+    }
     for name, value in values.items():
         if name not in puzzle["settable"]:
             names = ", ".join(puzzle["settable"])
@@ -86,15 +86,14 @@ def read_state(puzzle: dict[str, Any], values: Mapping[str, Any]) -> dict[str, A
                 raise ValueError(f"mask: expected one of {', '.join(MASKS)}, got {value!r}")
             state[name] = value
             continue
-        given, wanted = _numbers(name, value), _numbers(name, state[name])
+        given, expected = _numbers(name, value), tuple(state[name].shape)
         low, high = RANGES.get(name, (-LIMIT, LIMIT))
-        if given.shape != wanted.shape:
-            expected, got = tuple(wanted.shape), tuple(given.shape)
-            raise ValueError(f"{name}: expected shape {expected}, got {got}")
+        if given.shape != expected:
+            raise ValueError(f"{name}: expected shape {expected}, got {tuple(given.shape)}")
         if not bool(((given >= low) & (given <= high)).all()):
             raise ValueError(f"{name}: expected numbers from {low:g} to {high:g}, got {value}")
         state[name] = given
-    return {name: one if name == "mask" else _numbers(name, one) for name, one in state.items()}
+    return state
 
 
 def _numbers(name: str, value: Any) -> Tensor:
@@ -116,26 +115,17 @@ def forward(
     for end in ("_1", "_2") if "W_query_1" in state else ("",):
         query = x @ state[f"W_query{end}"]  # (n, k)
         key = x @ state[f"W_key{end}"] + state.get("b_key", 0)  # (n, k)
-        if "angle" in state:
-            query, key = _turn(query, state["angle"]), _turn(key, state["angle"])
+        if "angle" in state:  # of a pair, the only one, for each step
+            at = torch.arange(n) * torch.deg2rad(state["angle"])  # (n,)
+            query, key = apply_rotary(query, at), apply_rotary(key, at)
         value = x @ state[f"W_value{end}"] if f"W_value{end}" in state else x  # (n, v)
         scale = 1 / math.sqrt(key.shape[-1]) / state.get("temperature", 1)
         mask = {"causal": causal_mask(n), "not itself": ~torch.eye(n, dtype=torch.bool)}.get(
             state.get("mask", "none")
         )
-        unit = torch.eye(n, dtype=x.dtype)  # as values, the contexts are the weights
-        weights, _ = scaled_dot_product_attention(query * scale, key, unit, mask, scale=1.0)
-        scores = query @ key.mT  # (n, n)
-        heads.append({"scores": scores, "weights": weights, "context": weights @ value})
+        context, weights = scaled_dot_product_attention(query * scale, key, value, mask, scale=1.0)
+        heads.append({"scores": query @ key.mT, "weights": weights, "context": context})
     return x, heads
-
-
-def _turn(vectors: Tensor, degrees: Tensor) -> Tensor:
-    """Turn the vector (2,) of word i by i times an angle."""
-    angles = torch.arange(len(vectors)) * torch.deg2rad(degrees)  # (n,)
-    cos, sin = angles.cos(), angles.sin()
-    a, b = vectors.unbind(dim=-1)
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1)  # (n, 2)
 
 
 def checks(puzzle: dict[str, Any], state: dict[str, Any], words: list[str]) -> Iterator[Check]:
@@ -147,13 +137,11 @@ def checks(puzzle: dict[str, Any], state: dict[str, Any], words: list[str]) -> I
     n = len(words)
     kind = goal["kind"]
     if kind == "weight":
-        for i in range(n):
-            if goal.get("from", words[i]) != words[i]:
-                continue
+        low, high = goal.get("at_least", 0), goal.get("at_most", 1)
+        asked = f"at least {low}" if "at_least" in goal else f"at most {high}"
+        for i, word in enumerate(words):
             js = whom(goal["of"], i, words, heads[0]["scores"])
-            low, high = goal.get("at_least", 0), goal.get("at_most", 1)
-            asked = f"at least {low}" if "at_least" in goal else f"at most {high}"
-            if js:
+            if js and goal.get("from", word) == word:
                 name = f"“{words[js[0]]}”" if "from" in goal else WHOM[goal["of"]]
                 rest = [weights[i, j].item() for j in range(n) if j not in js]
                 leads = weights[i, js].max().item() > max(rest, default=0.0) + 1e-9
@@ -217,8 +205,10 @@ def whom(of: str, i: int, words: list[str], scores: Tensor) -> list[int]:
 def _diagnose(
     puzzle: dict[str, Any], state: dict[str, Any], words: list[str], check: Check
 ) -> tuple[str, str]:
-    """Say what misleads the head in a sentence that was not shown."""
+    """Say what is missed, and what misleads the head in a sentence that was not shown."""
     shown = puzzle["shown"].split()
+    if words == shown:
+        return "here", _words(check, words)
     sentence = f"In “{' '.join(words)}”: "
     if puzzle["goal"]["kind"] == "weight" and "at_least" in puzzle["goal"]:
         weights = forward(puzzle, state, words)[1][0]["weights"][check.i]  # (n,)
