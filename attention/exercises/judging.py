@@ -94,10 +94,7 @@ def _results(exercise: Exercise, answer: Any) -> tuple[Any, ...]:
         return (_read(answer, one=torch.as_tensor(exercise.right).dim() == 0),)
     if not callable(answer):
         raise NotYet(f"Expected a function, got {_kind(answer)}.")
-    results = tuple(_result(exercise, answer, case) for case in _draw_cases(exercise))
-    if refused := [result for result in results if isinstance(result, NotYet)]:
-        raise refused[0]
-    return results
+    return tuple(_result(exercise, answer, case) for case in _draw_cases(exercise))
 
 
 def _read(answer: Any, *, one: bool) -> Tensor:
@@ -145,6 +142,8 @@ def _result(exercise: Exercise, function: Callable[..., Any], case: list[Any]) -
     with _seeded():
         try:
             return _plain(exercise.use(function, *case))
+        except NotYet:
+            raise
         except Exception as error:
             return error
 
