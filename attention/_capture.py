@@ -117,20 +117,19 @@ class _Capturing:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         if not self.is_open:
             return self.forward(*arguments, **options)
-        is_torchs = isinstance(self.module, nn.MultiheadAttention)
-        if is_torchs:  # which takes them all by position, too
-            call = _TORCHS.bind(self.module, *arguments, **options)
-            del call.arguments["self"]
-            arguments, options = (), call.arguments
-        requested = {"need_weights": is_torchs, "average_attn_weights": True} | options
-        needed = {"need_weights": True} | ({"average_attn_weights": False} if is_torchs else {})
-        context, weights = self.forward(*arguments, **options | needed)
+        if not isinstance(self.module, nn.MultiheadAttention):
+            context, weights = self.forward(*arguments, **options | {"need_weights": True})
+            self.store(weights)
+            return (context, weights) if options.get("need_weights") else context
+        # torch's takes all options by position, too.
+        options = _TORCHS.bind(self.module, *arguments, **options).arguments
+        del options["self"]
+        needed = {"need_weights": True, "average_attn_weights": False}
+        context, weights = self.forward(**options | needed)
         self.store(weights)
-        if not is_torchs:
-            return (context, weights) if requested["need_weights"] else context
-        if requested["average_attn_weights"]:
+        if options.get("average_attn_weights", True):
             weights = weights.mean(dim=-3)
-        return context, weights if requested["need_weights"] else None
+        return context, weights if options.get("need_weights", True) else None
 
     def close(self) -> None:
         """Store no more, and give the layer back the ``forward`` below all that is closed."""
