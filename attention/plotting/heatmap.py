@@ -60,24 +60,21 @@ def draw_weights(
     top = largest if vmax is None else vmax
     # Shapes with a gap between them, as on the site; in a vector file they stay shapes.
     style = "round, pad=0, rounding_size=0.09"
-    cells = [
-        FancyBboxPatch((j - 0.47, i - 0.46), 0.94, 0.92, boxstyle=style)
-        for i in range(len(queries))
-        for j in range(len(keys))
-    ]
-    shown = PatchCollection(cells, cmap=WEIGHTS, linewidth=0)
-    shown.set_array(weights.flatten().numpy())
-    shown.set_clim(0, top)
-    ax.add_collection(shown)
-    ax.set(xlim=(-0.5, len(keys) - 0.5), ylim=(len(queries) - 0.5, -0.5))
+    cells = []
     for i, row in enumerate(weights.tolist()):
         for j, weight in enumerate(row):
+            cells.append(FancyBboxPatch((j - 0.47, i - 0.46), 0.94, 0.92, boxstyle=style))
             is_dark = weight > 0.72 * top
             text = ax.text(j, i, f"{weight:.2f}", ha="center", va="center", fontsize=10)
             text.set_color("white" if is_dark else "black")
             # Inverted, a cell of medium lightness is too near to its number without this rim.
             if weight > 0.5 * top and not is_dark:
                 text.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
+    shown = PatchCollection(cells, cmap=WEIGHTS, linewidth=0)
+    shown.set_array(weights.flatten().numpy())
+    shown.set_clim(0, top)
+    ax.add_collection(shown)
+    ax.set(xlim=(-0.5, len(keys) - 0.5), ylim=(len(queries) - 0.5, -0.5))
     # A word such as "$5-$10" is no formula.
     ax.set_xticks(range(len(keys)), [*map(spelled, keys)], parse_math=False)
     ax.set_yticks(range(len(queries)), [*map(spelled, queries)], parse_math=False)
