@@ -101,9 +101,6 @@ MINILM_CONFIG = EncoderConfig(
     num_attention_heads=12,
     intermediate_size=1_536,
     max_position_embeddings=512,
-    type_vocab_size=2,
-    hidden_act="gelu",
-    layer_norm_eps=1e-12,
     pad_token_id=0,
 )
 """The ``config.json`` of all-MiniLM-L6-v2, for those who already have its weights."""
