@@ -39,19 +39,17 @@ def check(exercise: str, answer: object = None, **values: Any) -> None:
         >>> check("puzzle-average-of-the-past", mask="causal")
         Not yet. “runs” gives “cat” a weight of 0.413; 0.500 is asked, give or take 0.02.
     """
-    puzzles = {PREFIX + name: name for name in PUZZLES}
-    if exercise not in EXERCISES | puzzles:
-        names = [*EXERCISES, *puzzles]
+    names = [*EXERCISES, *(PREFIX + name for name in PUZZLES)]
+    if exercise not in names:
         nearest = difflib.get_close_matches(str(exercise), names, cutoff=0)
         raise ValueError(
             f"exercise: expected a name such as {', '.join(nearest)}; got {exercise!r}"
         )
     try:
-        if exercise in puzzles:
-            praise = solve(puzzles[exercise], values)
+        if exercise in EXERCISES:
+            praise = judge(EXERCISES[exercise], answer)
         else:
-            judge(EXERCISES[exercise], answer)
-            praise = EXERCISES[exercise].praise
+            praise = solve(exercise.removeprefix(PREFIX), values)
     except NotYet as problem:
         print(SENTENCES["wrong"].format(problem=problem))
     else:

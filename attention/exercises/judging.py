@@ -59,11 +59,11 @@ class Exercise:
             yield hint, functools.partial(self.right, **slip) if is_fault else slip
 
 
-def judge(exercise: Exercise, answer: object) -> None:
-    """Raise :class:`NotYet` if an answer differs from the right one, with the hint it needs."""
+def judge(exercise: Exercise, answer: object) -> str:
+    """Return the praise, or raise :class:`NotYet` with the hint that a wrong answer needs."""
     wanted, given = _results(exercise, exercise.right), _results(exercise, answer)
     if not (problem := _problem(exercise, given, wanted)):
-        return
+        return exercise.praise
     for hint, wrong in exercise.wrong_answers():
         if not _problem(exercise, given, _results(exercise, wrong)):
             errors = [_words(result) for result in given if isinstance(result, Exception)]
