@@ -103,12 +103,9 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
         return read[1]
 
     hook = model.word_embedding.register_forward_hook(start_here)
-    try:
-        with torch.enable_grad(), evaluating(model):
-            logit = answer_logits(model(ids[None])).sum()
-            (gradient,) = torch.autograd.grad(logit, read[1])  # (1, m, d)
-    finally:
-        hook.remove()
+    with hook, torch.enable_grad(), evaluating(model):
+        logit = answer_logits(model(ids[None])).sum()
+        (gradient,) = torch.autograd.grad(logit, read[1])  # (1, m, d)
     # What was read may have special tokens around the text, or padding behind it.
     is_text = (read[0].unfold(0, len(ids), 1) == ids).all(dim=-1)  # (m − n + 1,)
     start = int(is_text.nonzero()[0])
