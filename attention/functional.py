@@ -171,12 +171,12 @@ def fused_attention(
         # The kernel holds a mask in the size it is given, so one shared by all is passed as one.
         if len(leading) < 2:
             mask = mask.unsqueeze(-3)  # (..., 1, n or 1, m)
-        *sizes, rows, m = mask.shape
+        *sizes, rows, columns = mask.shape
         if math.prod(sizes) == 1:
-            mask = mask.reshape(1, 1, rows, m)
+            mask = mask.reshape(1, 1, rows, columns)
         else:
-            mask = mask.expand(*outer, *sizes[-1:], rows, m)
-            mask = mask.reshape(batch, sizes[-1], rows, m)  # (batch, heads or 1, n or 1, m)
+            mask = mask.expand(*outer, *sizes[-1:], rows, columns)
+            mask = mask.reshape(batch, sizes[-1], rows, columns)  # (batch, heads or 1, n or 1, m)
     query, key, value = (
         t.expand(*leading, -1, -1).reshape(batch, heads, *t.shape[-2:]) for t in (query, key, value)
     )
@@ -190,29 +190,21 @@ def fused_attention(
             F.pad(t, (0, width - t.shape[-1])) if t.shape[-1] < width else t
             for t in (query, key, value)
         )
-    try:
-        if _are_products_faster(query, key) and scale is not None and not (in_kernel or dropout_p):
+        # In bfloat16 it trains faster with two products and a softmax than with the kernel.
+        is_few = query.shape[:-1].numel() * m <= MOST_SCORES
+        if query.dtype == torch.bfloat16 and query.requires_grad and is_few and not in_kernel:
             context = _attend_by_products(query, key, value, mask, scale)
-        else:
-            context = F.scaled_dot_product_attention(
-                query, key, value, mask, dropout_p, in_kernel, scale=scale
-            )
+            return context[..., :v].reshape(*leading, n, v)  # (..., n, v)
+    try:
+        context = F.scaled_dot_product_attention(
+            query, key, value, mask, dropout_p, in_kernel, scale=scale
+        )
     except NotImplementedError as error:  # in forward mode, as by torch.func.jvp
         raise NotImplementedError(
             "torch's fused kernel can't compute this; scaled_dot_product_attention can, and so can "
             "a layer with need_weights=True"
         ) from error
     return context[..., :v].reshape(*leading, n, v)  # (..., n, v)
-
-
-def _are_products_faster(query: Tensor, key: Tensor) -> bool:
-    """Tell whether a CPU trains faster with two products and a softmax than with the kernel."""
-    return (
-        query.device.type == "cpu"
-        and query.dtype == torch.bfloat16
-        and query.requires_grad
-        and query.shape[:-1].numel() * key.shape[-2] <= MOST_SCORES
-    )
 
 
 def _attend_by_products(
