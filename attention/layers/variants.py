@@ -60,7 +60,6 @@ def refusal(option: str, name: str, names: list[str]) -> str:
     """Say that a variant does not read an option, and which others do."""
     if not names:
         return f"{option}: expected an option of {name}, got one that no variant reads"
-    last = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
-    return (
-        f"{option}: expected {last}, which {'read' if len(names) > 1 else 'reads'} it, got {name}"
-    )
+    *most, last = names
+    others = f"{', '.join(most)} or {last}, which read it" if most else f"{last}, which reads it"
+    return f"{option}: expected {others}, got {name}"
