@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention._checks import check_attention_inputs, check_size
 from attention.functional import without_autocast
-from attention.masks import allowed_keys
+from attention.masks import allowed_keys, restrict
 
 
 def online_softmax_attention(
@@ -66,6 +66,7 @@ def online_softmax_attention(
     query, key, value = query.to(wide), key.to(wide), value.to(wide)
     (n, k), (m, v) = query.shape[-2:], value.shape[-2:]
     scale = k**-0.5 if scale is None else scale
+    at = torch.arange(m, device=query.device)  # (m,)
     if attn_mask is not None:  # a view, so that one column which serves all keys can be cut, too
         attn_mask = attn_mask.expand(torch.broadcast_shapes(attn_mask.shape, (m,)))  # (..., m)
 
@@ -77,7 +78,13 @@ def online_softmax_attention(
             block = slice(start, start + block_size)
             scores = query @ key[..., block, :].mT * scale  # (..., n, block)
             part = None if attn_mask is None else attn_mask[..., block]  # (..., block)
-            scores = _mask(scores, part, start if is_causal else None)
+            allowed = allowed_keys(part, scores.shape[-1], False, query.device)  # (..., n, block)
+            if is_causal:  # of as many keys as queries
+                allowed = restrict(allowed, at[block] <= at[:, None])
+            if part is not None and part.is_floating_point():
+                scores = scores + part.to(wide)
+            if allowed is not None:
+                scores = scores.masked_fill(~allowed, float("-inf"))
             # The context doesn't depend on what is subtracted, so no gradient passes through it.
             both = largest.expand(*scores.shape[:-1], 1), scores.detach()
             higher = torch.cat(both, dim=-1).amax(dim=-1, keepdim=True)  # (..., n, 1)
@@ -86,16 +93,3 @@ def online_softmax_attention(
             mixed = shrink * mixed + powers @ value[..., block, :]  # (..., n, v)
             largest = higher
     return (mixed / total.masked_fill(total == 0, 1.0)).to(dtype)
-
-
-def _mask(scores: Tensor, attn_mask: Tensor | None, start: int | None) -> Tensor:
-    """Forbid with −∞ what the mask of a block, or causality from its first key on, forbids."""
-    n, size = scores.shape[-2:]
-    allowed = allowed_keys(attn_mask, size, False, scores.device)
-    if attn_mask is not None and attn_mask.is_floating_point():
-        scores = scores + attn_mask.to(scores.dtype)
-    if start is not None:
-        keys = torch.arange(start, start + size, device=scores.device)  # (block,)
-        causal = keys <= torch.arange(n, device=scores.device)[:, None]  # (n, block)
-        allowed = causal if allowed is None else causal & allowed
-    return scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))

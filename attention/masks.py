@@ -126,8 +126,7 @@ def allowed_keys(
             allowed = allowed.expand(1, m)  # (1, m)
     if not is_causal:
         return allowed
-    causal = causal_mask(m, device=device)  # (m, m), because there are as many queries
-    return causal if allowed is None else causal & allowed
+    return restrict(allowed, causal_mask(m, device=device))  # (..., m, m), of as many queries
 
 
 def restrict(attn_mask: Tensor | None, allowed: Tensor) -> Tensor:
