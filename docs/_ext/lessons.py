@@ -44,14 +44,14 @@ STOP = (0.5, 0.16)  # where in its cell a station lies
 HEIGHTS = (1, 0.6, 0.6)  # of the rows: a branch shows no pictures, so its row is lower
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
 # The lines of the map in the order of reading: the scripts of each, which are read as their names
-# sort, and the cell of the first. A branch leaves behind the last lesson that its first one needs,
+# sort, what is said of it, and the cell of the first. A branch leaves behind the last lesson that its first one needs,
 # and goes down between the cells. The map has eleven columns and three rows.
 LINES = {
-    "Core lessons": ("core/plot_*.py", (0, 0)),
-    "Rank": ("deeper/plot_[1-5]_*.py", (2, 1)),
-    "Real models": ("deeper/plot_[6-8]_*.py", (7, 1)),
-    "Attention today": ("deeper/plot_9?_*.py", (4, 2)),
-    "Case studies": ("cases/plot_*.py", (9, 0)),
+    "Core lessons": ("core/plot_*.py", "minutes of a first reading", (0, 0)),
+    "Rank": ("deeper/plot_[1-5]_*.py", "what can QKᵀ hold?", (2, 1)),
+    "Real models": ("deeper/plot_[6-8]_*.py", "what do trained models do?", (7, 1)),
+    "Attention today": ("deeper/plot_9?_*.py", "what do models change?", (4, 2)),
+    "Case studies": ("cases/plot_*.py", "", (9, 0)),
 }
 HEADER = re.compile(
     r'r?"""\n\.\. lesson:: (?P<short_title>.+)\n(?P<fields>( +.+\n)+)\n(?P<title>.+)\n=+\n'
@@ -185,7 +185,7 @@ class Table(SphinxDirective):
 def lines_of_the_map() -> Iterator[dict[str, Any]]:
     """Lay out the lines: the cell and the pages of each, and its path in eleven by 2.2."""
     stops: dict[str, tuple[float, float]] = {}
-    for title, (_, (column, row)) in LINES.items():
+    for title, (_, about, (column, row)) in LINES.items():
         x, y = column + STOP[0], sum(HEIGHTS[:row]) + STOP[1]
         pages = pages_of(title)
         needs = lessons()[pages[0]].needs
@@ -198,7 +198,7 @@ def lines_of_the_map() -> Iterator[dict[str, Any]]:
         after = lessons()[needs[-1]].short_title if needs else ""
         stop = f"{STOP[1] / HEIGHTS[row]:.2%}"  # of the height of a row
         place = {"column": column, "row": row, "stop": stop, "path": path}
-        yield {"title": title, "after": after, "pages": pages, **place}
+        yield {"title": title, "about": about, "after": after, "pages": pages, **place}
 
 
 def thumbnail(page: str) -> str:

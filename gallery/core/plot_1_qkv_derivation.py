@@ -456,8 +456,8 @@ print(weights.sum(dim=-1))
 #
 #    .. raw:: html
 #
-#       <p data-part="onward"><a href="../../playground.html#bench=lesson">Drag these arrows and
-#       train them in the workbench</a></p>
+#       <p data-part="onward"><a href="../../playground.html#bench=lesson">Train these arrows,
+#       and change every number, in the workbench</a></p>
 #
 # Compare, scale, softmax, mix: these four steps are *scaled dot-product attention*
 # (:cite:t:`vaswani2017attention`, equation 1). :math:`Q`, :math:`K` and :math:`V` are the tables of

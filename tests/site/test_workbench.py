@@ -217,6 +217,9 @@ def test_the_first_lesson_has_its_weights_and_arrows_and_leads_to_the_rest(visit
     cell(page, "map.3.5").click()
     assert state(page)["at"] == 3
     expect(bench.get_by_test_id("origin")).to_contain_text("weight")
+    bench.get_by_role("button", name="key of “one”").press("ArrowUp")
+    bench.get_by_test_id("reset-workbench").click()
+    assert shown(page, "map.3.5") == ["0.18"]
     # Weights have just been computed where it stands, and the formula comes after it.
     before = page.evaluate(
         """() => { const range = document.createRange(), box = document.querySelector("#workbench");
@@ -225,7 +228,7 @@ def test_the_first_lesson_has_its_weights_and_arrows_and_leads_to_the_rest(visit
     )
     assert "print(weights.sum(dim=-1))" in before
     assert "scaled dot-product attention" not in before
-    page.get_by_role("link", name="Drag these arrows").click()
+    page.get_by_role("link", name="Train these arrows").click()
     page.wait_for_url("**/playground.html#bench=lesson")
     assert state(page)["words"][1] == "journey"
     assert seen.complaints == []

@@ -8,7 +8,12 @@
 {
   const { element } = lab.dom;
 
-  const ROLES = { query: /quer(y|ies)/, key: /keys?(?![a-z])/, value: /values?(?![a-z])/, weight: /weights?\b/ };
+  const ROLES = {
+    query: /quer(y|ies)/,
+    key: /keys?(?![a-z])/,
+    value: /values?(?![a-z])/,
+    weight: /weights?\b/,
+  };
   const RESULT = /^(−?[\d.]+)?/; // what follows it is a reason
   const PRODUCT = /(−?[\d.]+) × (−?[\d.]+)/;
 

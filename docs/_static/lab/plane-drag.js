@@ -30,7 +30,7 @@
 
     function draw(points, words, below, wanted) {
       drawn = [points, words, below, wanted];
-      measure(picture, wanted.length > 1 && !picture.closest("[data-density=look]") ? 17 : 8);
+      measure(picture, wanted.length > 1 ? 17 : 8);
       place = (held ?? kept) ? grown((held ?? kept).place, points) : frame(points, words);
       under.replaceChildren(...below(place));
       fitWords(under);

@@ -177,11 +177,14 @@
       }
     }
 
-    // The next one of what is shown, as long as there is one, else the next of all
+    // The next one of what is shown, as long as there is one, else the next after the one that was pressed
     function nextMission() {
-      const isOpen = (mission) => !done.has(labelOf(mission));
-      const here = MISSIONS.findIndex((one) => isOpen(one) && one.density === bench.density());
-      return here >= 0 ? here : MISSIONS.findIndex(isOpen);
+      const open = MISSIONS.filter((mission) => !done.has(labelOf(mission)));
+      const next =
+        open.find((one) => one.density === bench.density()) ??
+        open.find((one) => MISSIONS.indexOf(one) > pressed) ??
+        open[0];
+      return MISSIONS.indexOf(next);
     }
 
     function showDone() {
