@@ -315,7 +315,7 @@
     // Scroll as little as shows the picture, what is said of it and the buttons, which a phone has below
     // it, where a thumb is, and at the end the doors.
     function reveal() {
-      const [title, sum, end, picture, next] = ["title", "sum", "bench", "stage", "next"].map(
+      const [title, sum, end, picture, next] = ["title", "sum", "share", "stage", "next"].map(
         (one) => find(one).getBoundingClientRect(),
       );
       const low = Math.max(sum.bottom, (step === STEPS ? end : picture).bottom);
