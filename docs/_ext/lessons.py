@@ -44,8 +44,8 @@ STOP = (0.5, 0.16)  # where in its cell a station lies
 HEIGHTS = (1, 0.6, 0.6)  # of the rows: a branch shows no pictures, so its row is lower
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
 # The lines of the map in the order of reading: the scripts of each, which are read as their names
-# sort, what is said of it, and the cell of the first. A branch leaves behind the last lesson that its
-# first one needs, and goes down between the cells. The map has eleven columns and three rows.
+# sort, what is said of it, and the cell of the first. A branch leaves behind the last lesson that
+# its first one needs, and goes down between the cells. The map has eleven columns and three rows.
 LINES = {
     "Core lessons": ("core/plot_*.py", "minutes of a first reading", (0, 0)),
     "Rank": ("deeper/plot_[1-5]_*.py", "what can QKᵀ hold?", (2, 1)),
