@@ -40,7 +40,7 @@ def test_the_lab_cuts_words_and_rows_as_it_does():
 def test_a_side_prepares_trains_and_measures(name, tmp_path):
     for split, count in (("train", 23), ("validation", 11)):
         small_run.write_table(tmp_path / f"{split}.parquet", small_run.rows(count, count))
-    one = side.Lab13(tmp_path) if name == "lab13" else side.Corrected(tmp_path, lr=0.01)
+    one = lab13.Lab13(tmp_path) if name == "lab13" else side.Corrected(tmp_path, lr=0.01)
     one.prepare()
     one.start()
     losses = [one.epoch() for _ in range(3)]

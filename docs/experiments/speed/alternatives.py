@@ -13,17 +13,16 @@ alone and behind a distractor. The ways that are requested take turns, once for 
 
 import argparse
 import contextlib
-import datetime
+import itertools
 import json
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from experiments.speed.processes import machine, read, run_module, write
+from experiments.speed.processes import origin, read, run_module, write
 
 BEFORE = "--embed-dim 32 --bigram-buckets 262144 --epochs 6 --lr 0.003 --optimizer adam"
 SHORT = "--model minilm --fine-tune --limit 2000"
@@ -125,13 +124,6 @@ def measure(way: str, data: str, seed: int, threads: int) -> dict[str, float]:
     return fit_fasttext(data, marked=bool(marked), seed=seed, threads=threads)
 
 
-def take_turns(ways: list[str], seeds: list[int]) -> Iterator[tuple[str, int]]:
-    """Order the runs, so that all ways meet a busy hour alike."""
-    for seed in seeds:
-        for way in ways:
-            yield way, seed
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this measurement."""
     parser.add_argument("--data", type=Path, required=True, help="folder with reviews")
@@ -142,7 +134,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Measure the requested ways, and write each run as soon as it is known."""
-    for way, seed in take_turns(args.ways, args.seeds):
+    # All ways meet a busy hour alike.
+    for seed, way in itertools.product(args.seeds, args.ways):
         started = time.perf_counter()
         numbers = [str(seed), str(args.threads)]
         data = str(args.data.resolve())
@@ -151,11 +144,8 @@ def run(args: argparse.Namespace) -> None:
         # Read again, since another part may have been written meanwhile.
         results = read(args.out)
         part = results.setdefault("alternatives", {"ways": {}})
-        part["origin"] = {
-            "command": "nox -s experiments -- speed alternatives --data FOLDER --ways … --seeds …",
-            "date": datetime.date.today().isoformat(),
-            **machine(args.threads),
-        }
+        command = "alternatives --data FOLDER --ways … --seeds …"
+        part["origin"] = origin(command, args.threads)
         runs = [each for each in part["ways"].get(way, []) if each["seed"] != seed]
         part["ways"][way] = sorted([*runs, answer], key=lambda each: each["seed"])
         write(args.out, results)

@@ -7,14 +7,13 @@ to the peak of the process, including the mask; time is the median processor tim
 """
 
 import argparse
-import datetime
 import json
 import sys
 import time
 from statistics import median
 from typing import Any
 
-from experiments.speed.processes import machine, peak_mib, read, run_module, spread, write
+from experiments.speed.processes import origin, peak_mib, read, run_module, spread, write
 
 SIZES = {"batch": 1, "n": 2_048, "embed_dim": 256, "num_heads": 8}
 WAYS = ("is_causal", "attn_mask")
@@ -61,11 +60,7 @@ def run(args: argparse.Namespace) -> None:
         for way in WAYS:
             measured[way].append(run_module("causal", way, str(args.repeats)))
     result: dict[str, Any] = {
-        "origin": {
-            "command": "nox -s experiments -- speed causal",
-            "date": datetime.date.today().isoformat(),
-            **machine(threads=1),
-        },
+        "origin": origin("causal", threads=1),
         "sizes": {**SIZES, "dtype": "float32"},
     }
     for figure in ("cpu_seconds", "mib"):

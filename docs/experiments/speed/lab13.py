@@ -2,8 +2,8 @@
 
 Pairs are joined as strings, every training text is tokenised once for the vocabulary and once more
 for its ids, all rows are padded to 256, the scores of all pairs of positions are held in memory,
-including those of the padding, and what a notebook keeps in global names is kept here in
-``Prepared``. Steps and settings are those of Nowakowski (2024), Lab 13, "Towards self-attention";
+including those of the padding, and what a notebook keeps in global names is kept in attributes.
+Steps and settings are those of Nowakowski (2024), Lab 13, "Towards self-attention";
 the code is ours.
 """
 
@@ -11,7 +11,6 @@ import random
 import re
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -71,35 +70,6 @@ def loader(rows: list[list[int]], labels: list[int], *, shuffle: bool = False) -
     return DataLoader(data, batch_size=BATCH_SIZE, shuffle=shuffle)
 
 
-@dataclass
-class Prepared:
-    """All that the notebook still holds in memory when training starts."""
-
-    texts: list[list[str]]
-    tokens: list[list[str]]
-    rows: list[list[list[int]]]
-    vocabulary: dict[str, int]
-    train: Loader
-    validation: Loader
-
-
-def prepare(folder: Path) -> Prepared:
-    """Go from the files to the two loaders."""
-    train_texts, train_labels = with_distractors(*read(folder, "train"))
-    texts, labels = with_distractors(*read(folder, "validation"))
-    tokens = [tokenize(text) for text in train_texts]
-    vocabulary = make_vocabulary(tokens)
-    train_rows, rows = numbered(train_texts, vocabulary), numbered(texts, vocabulary)
-    return Prepared(
-        [train_texts, texts],
-        tokens,
-        [train_rows, rows],
-        vocabulary,
-        loader(train_rows, train_labels, shuffle=True),
-        loader(rows, labels),
-    )
-
-
 def sinusoids() -> Tensor:
     """Tabulate the positions, counted from the start."""
     i = torch.arange(EMBED_DIM)
@@ -130,13 +100,28 @@ class Net(nn.Module):
         return logits
 
 
-class Training:
-    """The training loop of Lab 13, one epoch at a time."""
+class Lab13:
+    """The procedure of Lab 13, one step at a time."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def prepare(self) -> None:
+        """Go from the files to the two loaders, and to a first batch."""
+        train_texts, train_labels = with_distractors(*read(self.folder, "train"))
+        texts, labels = with_distractors(*read(self.folder, "validation"))
+        tokens = [tokenize(text) for text in train_texts]
+        self.vocabulary = make_vocabulary(tokens)
+        train_rows, rows = numbered(train_texts, self.vocabulary), numbered(texts, self.vocabulary)
+        self.held = train_texts, texts, tokens, train_rows, rows  # when training starts, still
+        self.train = loader(train_rows, train_labels, shuffle=True)
+        self.validation = loader(rows, labels)
+        next(iter(self.train))
+
+    def start(self) -> None:
+        """Build the model and the optimiser."""
         torch.manual_seed(42)
-        self.prepared = prepared
-        self.net = Net(max(prepared.vocabulary.values()) + 1)
+        self.net = Net(max(self.vocabulary.values()) + 1)
         self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.001)
         self.criterion = nn.BCEWithLogitsLoss()
 
@@ -145,7 +130,7 @@ class Training:
         started = time.perf_counter(), time.process_time()
         self.net.train()
         loss_sum, correct, count = 0.0, 0.0, 0
-        for ids, labels in self.prepared.train:
+        for ids, labels in self.train:
             labels = labels.float()
             self.optimizer.zero_grad()
             logits = self.net(ids)
@@ -170,7 +155,7 @@ class Training:
         """Measure reviews alone and behind distractors, together."""
         self.net.eval()
         correct, count = 0.0, 0
-        for ids, labels in self.prepared.validation:
+        for ids, labels in self.validation:
             logits = self.net(ids)
             self.criterion(logits, labels.float()).item()
             correct += ((torch.sigmoid(logits) > 0.5).float() == labels.float()).sum().item()

@@ -4,6 +4,7 @@ Everything is measured in child processes, and the process that starts them does
 because on Linux the peak memory of a child starts at that of its parent.
 """
 
+import datetime
 import json
 import os
 import platform
@@ -51,14 +52,16 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"median": median(values), "min": min(values), "max": max(values), "n": len(values)}
 
 
-def machine(threads: int) -> dict[str, Any]:
-    """Describe where the figures were measured, and with what."""
+def origin(command: str, threads: int) -> dict[str, Any]:
+    """Describe how, when and where figures were measured, and with what."""
     cpu = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         names = [s for s in cpuinfo.read_text().splitlines() if s.startswith("model name")]
         cpu = names[0].partition(":")[2].strip() if names else cpu
     return {
+        "command": f"nox -s experiments -- speed {command}",
+        "date": datetime.date.today().isoformat(),
         "versions": {
             "python": platform.python_version(),
             **{name: metadata.version(name) for name in ("torch", "numpy", "tokenizers")},

@@ -14,7 +14,6 @@ known, so that a run that was stopped can be resumed by giving the missing parts
 """
 
 import argparse
-import datetime
 import hashlib
 import json
 import os
@@ -24,7 +23,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from experiments.speed.processes import machine, read, run_module, spread, start, write
+from experiments.speed.processes import origin, read, run_module, spread, start, write
 
 SIDES = ("lab13", "lab13-corrected")
 PARTS = ("sides", "lab_curve", "our_curves", "ceilings", "scale")
@@ -161,12 +160,11 @@ def time_to_accuracy(results: dict[str, Any]) -> dict[str, Any] | None:
     return {"accuracy": accuracy, "lab13": {k: lab[k] for k in figures}, "lab13-corrected": times}
 
 
-def origin(args: argparse.Namespace) -> dict[str, Any]:
+def origin_of(args: argparse.Namespace) -> dict[str, Any]:
     """Describe how, where and on what the figures were measured."""
     files = {split: args.data / f"{split}.parquet" for split in ("train", "validation")}
     return {
-        "command": f"nox -s experiments -- speed race --data {args.data.name}",
-        "date": datetime.date.today().isoformat(),
+        **origin(f"race --data {args.data.name}", args.threads),
         "data": {
             "name": args.data.name,
             "reviews": {split: pq.read_metadata(path).num_rows for split, path in files.items()},
@@ -175,7 +173,6 @@ def origin(args: argparse.Namespace) -> dict[str, Any]:
                 for split, path in files.items()
             },
         },
-        **machine(args.threads),
         "gpu": None,  # no machine with one was at hand
     }
 
@@ -210,6 +207,6 @@ def run(args: argparse.Namespace) -> None:
         # Read again, since another part may have been written meanwhile.
         results = read(args.out)
         loads = results.get("load_average", {}) | {part: load}
-        results |= {"origin": origin(args), "load_average": loads, part: value}
+        results |= {"origin": origin_of(args), "load_average": loads, part: value}
         results["time_to_accuracy"] = time_to_accuracy(results)
         write(args.out, results)
