@@ -45,7 +45,7 @@ from experiments.playground.students import (
 RESULTS = json.loads(OUT.read_text(encoding="utf-8"))
 SIZES = {
     "mean": {"embed_dim": 5},
-    "energy": {"embed_dim": 5, "positions": "end"},
+    "energy": {"embed_dim": 5},
     "qkv": {"embed_dim": 5, "key_dim": 3, "value_dim": 2},
 }
 TOKENIZER = train_tokenizer(
@@ -137,8 +137,7 @@ def test_what_is_written_is_read_again_but_for_the_rounding(kind, tmp_path):
 def test_a_model_begins_as_the_mean_that_was_fitted():
     ids = TOKENIZER.encode("the film is good").ids
     for kind in SIZES:
-        sizes = SIZES[kind] | {"positions": "none"}
-        config = PageConfig.with_words(TOKENIZER, kind=kind, **sizes)
+        config = PageConfig.with_words(TOKENIZER, kind=kind, **SIZES[kind])
         model = PageModel(config, config.build().eval())
         table = 5 * torch.randn(2 * config.shift)
         start_from(table, 3.0, model)

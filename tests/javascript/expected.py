@@ -15,12 +15,7 @@ from live_models import model_script, words_script, writer_script
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention import (
-    SelfAttentionV1,
-    SinusoidalPositions,
-    causal_mask,
-    scaled_dot_product_attention,
-)
+from attention import SelfAttentionV1, causal_mask, scaled_dot_product_attention
 from attention.language import LanguageConfig, LanguageModel, load_language_model
 from attention.language import encode as encode_pieces
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
@@ -37,11 +32,10 @@ from experiments.playground.model import (
 
 HERE = Path(__file__).parent
 FILE = HERE / "expected.json"
-# One of them has no positions.
 MODELS = {
     "mean": {"embed_dim": 5},
-    "energy": {"embed_dim": 6, "positions": "end"},
-    "qkv": {"embed_dim": 6, "key_dim": 3, "value_dim": 4, "positions": "end"},
+    "energy": {"embed_dim": 6},
+    "qkv": {"embed_dim": 6, "key_dim": 3, "value_dim": 4},
 }
 MAX_LENGTH = 8
 VOCABULARY = [
@@ -189,7 +183,6 @@ def compute() -> dict[str, object]:
     everything = {
         "written by": "PYTHONPATH=docs:docs/_ext python tests/javascript/expected.py",
         "worked_example": worked_example(),
-        "positions": SinusoidalPositions(6, max_length=9, base=1_000.0)(torch.zeros(9, 6).double()),
         "halves": halves(),
         "models": models,
         "writer": writer,

@@ -3,18 +3,10 @@
 // The classifier of `attention/sentiment/model.py`, reading one review.
 
 {
-  const { add, dot, meanOfRows, sigmoid, softmax } = lab.tensors;
+  const { dot, meanOfRows, sigmoid, softmax } = lab.tensors;
   const { attentionScores, energyPooling, project } = lab.attention;
 
   const FIRST_WORD = 3; // lower ids are padding, unknown words and separators
-
-  // S_{p, 2i} = sin(p / base^{2i/d}), S_{p, 2i+1} = cos(p / base^{2i/d})
-  function position(p, d, base) {
-    return Array.from({ length: d }, (_, j) => {
-      const angle = p / base ** ((2 * Math.floor(j / 2)) / d);
-      return j % 2 === 0 ? Math.sin(angle) : Math.cos(angle);
-    }); // (d,)
-  }
 
   // A word in the scope of a negation, which is the next few words, is read as another word: its id
   // is moved by `shift`. The scope ends where a clause starts, and at some words, such as "but".
@@ -27,16 +19,6 @@
       left = isNegator ? scope : Math.max(left - 1, 0);
       return isMarked ? id + shift : id;
     });
-  }
-
-  // X = embedding(ids) + S, where positions count from the end: the last word has 0
-  function inputs({ config, embedding }, ids) {
-    const { base, embed_dim, positions } = config;
-    return ids.map((id, i) =>
-      positions === "end"
-        ? add(embedding(id), position(ids.length - 1 - i, embed_dim, base))
-        : embedding(id),
-    ); // (n, d)
   }
 
   // The weight of each word, and its evidence: what it adds to the logit per weight. For qkv the
@@ -62,11 +44,11 @@
       return { logit: model.b, probability: sigmoid(model.b), ...nothing };
     }
     const marked = mark(model.config, ids, starts); // (n,)
-    const { weights, evidence, map } = attend(model, inputs(model, marked)); // (n,), (n,), (n, n)
+    const { weights, evidence, map } = attend(model, marked.map(model.embedding)); // (n,), (n,), (n, n)
     const contributions = weights.map((weight, i) => weight * evidence[i]); // (n,)
     const logit = contributions.reduce((sum, one) => sum + one, model.b);
     return { logit, probability: sigmoid(logit), weights, contributions, marked, map };
   }
 
-  lab.classifier = { classify, position };
+  lab.classifier = { classify };
 }

@@ -79,8 +79,6 @@ class PageConfig:
     embed_dim: int
     key_dim: int = 1
     value_dim: int = 1
-    positions: Literal["end", "none"] = "none"
-    base: float = 1_000.0
     max_length: int = 256
     trained_words: int
     shift: int
@@ -117,14 +115,12 @@ class PageConfig:
         read: dict[str, Any] = {}  # what this model does not read is refused
         if self.kind == "qkv":
             read |= {"key_dim": self.key_dim, "value_dim": self.value_dim}
-        if self.positions != "none":
-            read |= {"position_base": self.base}
         return SentimentClassifier(
             2 * self.shift,
             **read,
             attention=self.kind,
             embed_dim=self.embed_dim,
-            positions=self.positions,
+            positions="none",
             max_length=self.max_length,
             embedding_std=0.1,
         )

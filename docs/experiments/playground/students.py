@@ -26,8 +26,8 @@ def encode_marked(tokenizer: Tokenizer, texts: list[str], config: PageConfig) ->
 def start_from(table: Tensor, scale: float, model: PageModel) -> None:
     """Let a model begin as the mean whose table is given, with attention that is nearly even.
 
-    The first number of each vector is the mean's, in a size that positions do not drown. The others
-    are small, and so are the matrices of queries and keys.
+    The first number of each vector is the mean's, scaled to a variance of 1. The others are small,
+    and so are the matrices of queries and keys.
     """
     classifier = model.classifier
     gain = 1 / table.std().item()
