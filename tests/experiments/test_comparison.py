@@ -15,7 +15,7 @@ from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.tokenizer import Ragged
 from attention.sentiment.training import prepare
 from experiments.comparison import __main__ as comparison
-from experiments.comparison import data, models, provenance, statistics
+from experiments.comparison import data, models, statistics
 from experiments.comparison.cells import TUNING_SEED, Cell, read_cells
 from experiments.comparison.word_counts import texts_of
 
@@ -72,7 +72,7 @@ class Small:
 def one_thread_and_commit():
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(provenance, "commit", lambda results: COMMIT)
+        patch.setattr(models, "commit", lambda results: COMMIT)
         yield
     torch.set_num_threads(threads)
     data._drawn.cache_clear()

@@ -71,7 +71,5 @@ def redraw(examples: Examples, seed: int) -> Examples:
 
 def choose(reviews: Reviews, rows: np.ndarray) -> Reviews:
     """Keep some reviews, in their own order, in one pass over texts that may come from a file."""
-    chosen = np.zeros(len(reviews), bool)
-    chosen[rows] = True
-    kept = [each for each, keep in zip(reviews.texts, chosen, strict=True) if keep]
-    return Reviews(kept, [reviews.labels[row] for row in np.flatnonzero(chosen)])
+    chosen = reviews.select(np.sort(rows))
+    return replace(chosen, texts=list(chosen.texts))

@@ -1,9 +1,11 @@
 """How one model of the comparison is trained and measured."""
 
+import datetime
 import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,12 +19,13 @@ from attention.sentiment.batches import Examples, FeatureExamples, Prepared, pla
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import encode_examples, run_batches
 from attention.sentiment.model import SentimentClassifier, build_model
+from attention.sentiment.run_folder import environment
 from attention.sentiment.trainer import Trainer
 from experiments.comparison.cells import TUNING_SEED, Cell
 from experiments.comparison.data import draw
-from experiments.comparison.provenance import provenance
 from experiments.comparison.statistics import pack
 from experiments.comparison.word_counts import count_words
+from experiments.origin import commit, hardware
 
 # Gives the logits of examples, in their own order.
 Answer = Callable[[Examples], Tensor]
@@ -77,6 +80,19 @@ def run(cell: Cell, seed: int, options: dict[str, Any], features: Path) -> dict[
         },
         "cpu_seconds": round(time.process_time() - started, 2),
         **provenance(cell.method),
+    }
+
+
+def provenance(method: str) -> dict[str, Any]:
+    """Describe the run that has just ended: the date, the code, the versions and the machine."""
+    versions = {k: v for k, v in environment().items() if k not in ("machine", "gpu")}
+    if method == "tfidf":
+        versions["scikit-learn"] = metadata.version("scikit-learn")
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(Path(__file__).with_name("results.json")),
+        "versions": versions,
+        "hardware": hardware(),
     }
 
 

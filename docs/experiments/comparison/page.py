@@ -61,6 +61,13 @@ FIXES = (
         "all of it": _fix("all"),
     },
 )
+# What a model reads, by the ending of its name.
+READS = {
+    "": "words",
+    "-bigrams": "and\nbigrams",
+    "-marked": "and the\nmark",
+    "-bigrams-marked": "and\nboth",
+}
 CURVES = {
     model: {size: f"curves/{model}-{size}" for size in (1_000, 2_500, 5_000)} | {20_000: model}
     for model in ("tfidf-marked", "mean", "energy", "encoder-frozen")

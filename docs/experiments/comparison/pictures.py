@@ -1,6 +1,6 @@
 """The figures of the page of results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, PURPLE
 from experiments.comparison.hypotheses import FIRST, outcomes
-from experiments.comparison.page import CURVES, FAMILIES, FIXES, SETS, Results
+from experiments.comparison.page import CURVES, FAMILIES, FIXES, READS, SETS, Results
 from experiments.comparison.statistics import Estimate, reliability
 
 # Each set has a colour and a marker, so that nothing depends on the colour alone.
@@ -24,25 +24,14 @@ MODEL_STYLES = {
     "encoder-frozen": ("black", "v", "-"),
 }
 BARS: dict[str, Any] = {"ms": 5, "capsize": 2.5, "lw": 1.5}
-# What a model reads, by the ending of its name.
-READS = {
-    "": "words",
-    "-bigrams": "and\nbigrams",
-    "-marked": "and the\nmark",
-    "-bigrams-marked": "and\nboth",
-}
 
 
-def draw_intervals(ax: Axes, rows: Sequence[str], estimate: Callable[[int, str], Estimate]) -> None:
-    """Draw each row's estimates in per cent, one per set of reviews, with the first row on top.
-
-    Args:
-        ax: Where to draw.
-        rows: Labels for the left.
-        estimate: Returns the estimate of a row and a set.
-    """
+def draw_intervals(
+    ax: Axes, rows: Sequence[str], estimates: Mapping[str, Sequence[Estimate]]
+) -> None:
+    """Draw each row's estimates in per cent, one per set of reviews, with the first row on top."""
     for shift, (of, (colour, marker)) in zip((-0.14, 0.14), SET_STYLES.items(), strict=True):
-        mean, errors = _bars([estimate(i, of) for i in range(len(rows))])
+        mean, errors = _bars(estimates[of])
         look = {"color": colour, "marker": marker, "label": SETS[of], "ls": "", **BARS}
         ax.errorbar(mean, np.arange(len(rows)) + shift, xerr=errors, **look)
     ax.set_yticks(range(len(rows)), rows)
@@ -71,7 +60,8 @@ def accuracies(results: Results) -> Figure:
     families = [[name for name in each if name != "majority"] for each in FAMILIES.values()]
     names = [name for family in families for name in family]
     fig, ax = plt.subplots(figsize=(5, 1.4 + 0.31 * len(names)))
-    draw_intervals(ax, names, lambda i, of: results.accuracy(names[i], of))
+    estimates = {of: [results.accuracy(name, of) for name in names] for of in SETS}
+    draw_intervals(ax, names, estimates)
     for last in np.cumsum([len(family) for family in families])[:-1]:
         ax.axhline(last - 0.5, color="0.6", lw=0.8)
     ax.set_xlabel("accuracy on the test reviews (%)")
@@ -101,12 +91,8 @@ def fixes(results: Results) -> Figure:
         len(FIXES), figsize=(5, 1.6 + 0.48 * sum(counts)), height_ratios=counts
     )
     for ax, rows in zip(axes, FIXES, strict=True):
-        pairs = list(rows.values())
-
-        def gain(i: int, of: str, pairs: Sequence[tuple[str, str]] = pairs) -> Estimate:
-            return results.gain(*pairs[i], of)
-
-        draw_intervals(ax, list(rows), gain)
+        gains = {of: [results.gain(*pair, of) for pair in rows.values()] for of in SETS}
+        draw_intervals(ax, list(rows), gains)
         ax.axvline(0, color="black", lw=1)
     axes[-1].set_xlabel("gained by the fix (percentage points)")
     _legend(fig, axes[0])

@@ -13,6 +13,7 @@ from experiments.comparison.page import (
     CURVES,
     FIXES,
     MODELS,
+    READS,
     SETS,
     Results,
     p_value,
@@ -65,8 +66,7 @@ def secondary(results: Results) -> str:
 
 def inputs(results: Results) -> str:
     """Tabulate what attention gains with each input, and what each input adds to a model."""
-    reads = {"": "words", "-bigrams": "and bigrams", "-marked": "and the mark"}
-    reads["-bigrams-marked"] = "and both"
+    reads = {ending: label.replace("\n", " ") for ending, label in READS.items()}
     models = ("mean", "energy", "qkv")
 
     def gain(first: str, second: str) -> str:
@@ -155,10 +155,8 @@ def known_names() -> str:
     texts = [text for split in reviews.values() for text in split.texts]
     labels = [label for split in reviews.values() for label in split.labels]
     order = np.random.default_rng(0).permutation(len(texts))
-    at_random = (
-        Reviews([texts[i] for i in rows], [labels[i] for i in rows])
-        for rows in np.split(order, [len(train), len(train) + len(test)])[:2]
-    )
+    cuts = np.split(order, [len(train), len(train) + len(test)])[:2]
+    at_random = map(Reviews(texts, labels).select, cuts)
     leaks = {"random": name_leak(*at_random), "ours": name_leak(train, test)}
     rows = ([split, f"{share:.0%}", f"{right:.0%}"] for split, (share, right) in leaks.items())
     header = f"test reviews with a name that 3 to {FILM} training reviews contain"
