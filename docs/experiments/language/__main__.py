@@ -118,8 +118,7 @@ def small_loss() -> float:
     cut = len(starts) - SMALL["validation_pieces"]
     torch.manual_seed(SETTINGS["seed"])
     model = LanguageModel(config)
-    settings = SETTINGS | SMALL
-    train(model, ids, starts[:cut], settings, report=lambda step, loss: None, seed=SETTINGS["seed"])
+    train(model, ids, starts[:cut], SETTINGS | SMALL, seed=SETTINGS["seed"])
     return loss_per_position(model, ids, starts[cut:]).mean().item()
 
 

@@ -43,8 +43,8 @@ def train(
     starts: Tensor,
     settings: dict[str, Any],
     *,
-    report: Callable[[int, float], None],
     seed: int,
+    report: Callable[[int, float], None] = lambda step, loss: None,
 ) -> None:
     """Train with AdamW, a warm-up and a cosine; ``report`` gets the step and the mean loss."""
     generator = torch.Generator().manual_seed(seed)

@@ -26,8 +26,7 @@ from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.trainer import Trainer
 from attention.sentiment.training import prepare
-from experiments.comparison.models import logits
-from experiments.comparison.statistics import pack
+from experiments.comparison.models import logits, measured
 from experiments.origin import origin
 
 OUT = Path(__file__).with_name("results.json")
@@ -72,9 +71,8 @@ def train(
     metrics = Trainer(model, prepared.examples, {}, config).run()
     result["train_accuracy"] = metrics[-1]["train"]["accuracy"]
     examples = prepared.validation["clean"]
-    labels = examples.labels[examples.review.long()]  # (N,)
-    is_correct = (logits(model, examples, "float32") > 0) == (labels > 0.5)  # (N,)
-    result["validation"] = {**measure(model, examples), "correct": pack(is_correct.numpy())}
+    correct = measured(logits(model, examples, "float32"), examples)["correct"]
+    result["validation"] = {**measure(model, examples), "correct": correct}
     if kind != "mean":
         result["spectrum_after"] = spectrum(model)
     print(kind, key_dim, options, result["validation"]["accuracy"], flush=True)

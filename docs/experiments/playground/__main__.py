@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention._files import write_text
+from attention._files import write_tensors, write_text
 from attention.sentiment.batches import Examples
 from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.sources import load_reviews
@@ -149,28 +148,21 @@ class Workshop:
         torch.manual_seed(CONFIG["seed"])
         model = PageModel(config, config.build())
         if name == "tiny":
+            settings = CONFIG["tiny"]
             parts = {
                 source: encode_reviews(self.tokenizer, self.found[source].texts)
-                for source in CONFIG["tiny"]["texts"]
+                for source in settings["texts"]
             }
             ids, _ = joined(parts, self.found, dict.fromkeys(parts, 1))
-            vectors = word_vectors(
-                ids, config.shift, dims=config.embed_dim - 1, **CONFIG["tiny"]["start"]
-            )
-            start_apart(vectors, model)
-            train_on(model, examples(parts, self.found, CONFIG["tiny"]), CONFIG["tiny"])
+            dims = config.embed_dim - 1
+            start_apart(word_vectors(ids, config.shift, dims=dims, **settings["start"]), model)
         else:
+            settings, parts = CONFIG["train"], self.parts
             start_from(self.table, self.scale, model)
-            if name != "mean":
-                settings = CONFIG["train"]
-                train_on(model, examples(self.parts, self.found, settings), settings)
+        if name != "mean":
+            train(model, examples(parts, self.found, settings), settings, CONFIG["seed"])
         model.classifier.eval()
         return model
-
-
-def train_on(model: PageModel, chosen: Examples, settings: Mapping[str, Any]) -> None:
-    """Train a model with the settings of ``CONFIG``."""
-    train(model, chosen, epochs=settings["epochs"], lr=settings["lr"], seed=CONFIG["seed"])
 
 
 def both_parts(model: PageModel, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -180,11 +172,10 @@ def both_parts(model: PageModel, tokenizer: Tokenizer) -> dict[str, Any]:
 
 def write_tiny(model: PageModel, folder: Path) -> None:
     """Write the tiny model in full precision, without the vectors behind a negation."""
-    state = {name: each.contiguous() for name, each in model.classifier.state_dict().items()}
-    state["embedding.weight"] = state["embedding.weight"][: model.config.shift].contiguous()
+    state = model.classifier.state_dict()
+    state["embedding.weight"] = state["embedding.weight"][: model.config.shift]
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(state, folder / "model.safetensors")
-    (folder / "model.safetensors").chmod(0o644)
+    write_tensors(folder / "model.safetensors", state)
 
 
 def recorded(results: Mapping[str, Any], name: str) -> bool:

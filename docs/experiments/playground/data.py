@@ -15,6 +15,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from attention.sentiment.files import read_csv
 from attention.sentiment.reviews import Reviews
 from attention.sentiment.sources import load_reviews, read_imdb
@@ -70,8 +72,8 @@ def draw_sentences(reviews: Reviews, count: int, seed: int) -> Reviews:
 def unmeasured(reviews: Reviews) -> Reviews:
     """Leave out the sentences that the models are measured on, if any is among them."""
     measured = {" ".join(words_of(row["text"])) for row in read_sentences()}
-    rows = [i for i, text in enumerate(reviews.texts) if " ".join(words_of(text)) not in measured]
-    return Reviews([reviews.texts[i] for i in rows], [reviews.labels[i] for i in rows])
+    kept = [" ".join(words_of(text)) not in measured for text in reviews.texts]
+    return reviews.select(np.flatnonzero(kept))
 
 
 @cache

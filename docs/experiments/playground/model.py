@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention import SelfAttention
+from attention._files import write_tensors, write_text
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.tokenizer import SEP_ID, SPECIALS, TAG
 
@@ -198,13 +199,11 @@ def write_model(model: PageModel, folder: Path) -> None:
     """Write a model as the site has it: its table in 8 bits and a scale, the rest in 16 bits."""
     state = model.classifier.state_dict()
     table, scale = quantise(state.pop("embedding.weight"))
-    tensors = {name: weight.half().contiguous() for name, weight in state.items()}
+    tensors = {name: weight.half() for name, weight in state.items()}
+    tensors |= {"embedding": table, "embedding.scale": torch.tensor(scale)}
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "model.safetensors"
-    save_file(tensors | {"embedding": table, "embedding.scale": torch.tensor(scale)}, path)
-    path.chmod(0o644)
-    text = json.dumps(vars(model.config)) + "\n"
-    (folder / "config.json").write_text(text, encoding="utf-8")
+    write_tensors(folder / "model.safetensors", tensors)
+    write_text(folder / "config.json", json.dumps(vars(model.config)))
 
 
 def read_model(folder: Path) -> PageModel:

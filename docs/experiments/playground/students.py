@@ -1,5 +1,6 @@
 """Train the classifiers of the site, and measure them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -54,7 +55,7 @@ def start_apart(vectors: Tensor, model: PageModel) -> None:
             torch.nn.init.orthogonal_(matrix)
 
 
-def train(model: PageModel, examples: Examples, *, epochs: int, lr: float, seed: int) -> None:
+def train(model: PageModel, examples: Examples, settings: Mapping[str, Any], seed: int) -> None:
     """Train a model in place, and print the loss now and then."""
 
     def tell(trainer: Trainer) -> None:
@@ -66,7 +67,8 @@ def train(model: PageModel, examples: Examples, *, epochs: int, lr: float, seed:
                 flush=True,
             )
 
-    config = TrainConfig(model=model.classifier.config, epochs=epochs, lr=lr, seed=seed)
+    options = {name: settings[name] for name in ("epochs", "lr")}
+    config = TrainConfig(model=model.classifier.config, seed=seed, **options)
     Trainer(model.classifier, examples, {}, config).run(after_batch=tell)
 
 

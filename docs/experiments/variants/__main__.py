@@ -94,7 +94,7 @@ def trained(name: str, lr: float, seed: int, **fewer: Any) -> LanguageModel:
     torch.manual_seed(seed)
     model = build(name)
     settings = SETTINGS | {"lr": lr} | fewer
-    train(model, *data()["train"], settings, report=lambda step, loss: None, seed=seed)
+    train(model, *data()["train"], settings, seed=seed)
     return model
 
 
