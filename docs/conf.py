@@ -119,11 +119,9 @@ nb_merge_streams = True
 nb_mime_priority_overrides = [("*", "image/svg+xml", None)]  # to be downloaded, not to be shown
 
 autodoc_member_order = "bysource"
-autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 72
-nitpick_ignore = [
-    ("py:class", "attention.sentiment.trainer.State")
-]  # nobody calls it but the package
+# Nobody calls it but the package.
+nitpick_ignore = [("py:class", "attention.sentiment.trainer.State")]
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from sphinx_gallery.py_source_parser import split_code_and_text_blocks
+from sphinx_gallery.py_source_parser import remove_ignore_blocks, split_code_and_text_blocks
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -20,9 +20,6 @@ from figures import folded_as  # noqa: E402 — after the path
 
 MOST_WORDS, MOST_WORDS_IN_ALL, MOST_LINES_IN_ALL = 1200, 8500, 450
 
-IGNORED = re.compile(
-    r"^# sphinx_gallery_start_ignore\n.*?^# sphinx_gallery_end_ignore\n", re.DOTALL | re.MULTILINE
-)
 # A directive with its options, the name alone of one whose content is read, and a formula
 HEADERS = re.compile(r"^\.\. (lesson|rubric|seealso)::.*\n( +:.*\n(  +[^:\s].*\n)*)*", re.MULTILINE)
 FORMULAS = re.compile(r"^\.\. (math|code-block|image|raw)::.*\n(\n|[ ]+.*\n)*", re.MULTILINE)
@@ -59,7 +56,7 @@ def first_reading(script: Path) -> Size:
     depth: int | None = None  # the level of the closer look that one is in
     for kind, content, _ in blocks:
         if kind == "code":
-            code = IGNORED.sub("", content).strip()
+            code = remove_ignore_blocks(content).strip()
             if code:
                 cells += 1
             if code and depth is None and not folded_as(code, is_first=cells == 1):

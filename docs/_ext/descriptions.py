@@ -113,9 +113,7 @@ def write_lists(app: Sphinx, exception: Exception | None) -> None:
         "below": env.toctree_includes,
         "addresses": {page: base + app.builder.get_target_uri(page) for page in env.found_docs},
         "titles": {page: plain(env.titles[page]) for page in env.found_docs},
-        "texts": {
-            page: html.unescape(env.metadata[page].get(FIELD, "")) for page in env.found_docs
-        },
+        "texts": texts(app),
     }
     for name in ("llms.txt", "sitemap.xml") if base else ("llms.txt",):
         Path(app.outdir, name).write_text(render(name, context), encoding="utf-8")
@@ -126,8 +124,7 @@ def write_lists(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", keep_description)
-    app.connect(
-        "html-page-context", add_texts, priority=400
-    )  # opengraph, at 500, sees there is one
+    # At 500, opengraph sees that there is a description.
+    app.connect("html-page-context", add_texts, priority=400)
     app.connect("build-finished", write_lists)
     return {"parallel_read_safe": True}

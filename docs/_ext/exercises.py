@@ -10,7 +10,6 @@ For text that is no number, the box says what to type, where ``check`` names a t
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,6 @@ def visit_solution(translator: HTML5Translator, node: solution_node) -> None:
     visit_element(translator, node)
     summary = translator.encode(node.pop(0).astext())
     translator.body.append(f"<summary>{summary}</summary>")
-
-
-def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Take the id away that every exercise on a page has alike."""
-    for node in doctree.findall(is_extension_node):
-        for section in node.findall(nodes.section):
-            section["ids"] = []
 
 
 def plain(numbers: Any) -> Any:
@@ -75,19 +67,21 @@ def answer_box(label: str) -> str:
 
 def add_boxes(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for node in doctree.findall(is_extension_node):
+        for section in node.findall(nodes.section):
+            section["ids"] = []  # which every exercise on a page has alike
         label = node.get("label", "")
         if is_exercise_node(node) and label.removeprefix("ex-") in EXERCISES:
             node += nodes.raw("", answer_box(label), format="html")
 
 
-def tasks(env: BuildEnvironment) -> Iterator[tuple[str, list[str]]]:
-    """List the pages that have exercises or questions, with their labels, as they are read."""
+def tasks(env: BuildEnvironment) -> dict[str, list[str]]:
+    """Map the pages that have exercises or questions, to their labels, as they are read."""
     pages: dict[str, list[str]] = {}
     for label, (docname, _) in env.domains.standard_domain.anonlabels.items():
         if label.startswith(("ex-", "predict-")):
             pages.setdefault(docname, []).append(label)
     order = {docname: i for i, docname in enumerate(env.collect_relations())}
-    yield from sorted(pages.items(), key=lambda page: order.get(page[0], len(order)))
+    return dict(sorted(pages.items(), key=lambda page: order.get(page[0], len(order))))
 
 
 def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -96,7 +90,7 @@ def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             continue
         pages = [
             (app.builder.get_relative_uri(docname, page), short_title(app, page), labels)
-            for page, labels in tasks(app.env)
+            for page, labels in tasks(app.env).items()
         ]
         counts = render("done-so-far.html", {"pages": pages})
         node.parent.replace(node, nodes.raw("", counts, format="html"))
@@ -104,7 +98,7 @@ def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def tasks_of_lessons(env: BuildEnvironment) -> dict[str, list[str]]:
     """Map each lesson to its questions and exercises, and the page of the puzzles to these."""
-    asked = dict(tasks(env))
+    asked = tasks(env)
     found = {
         page: [*asked.get(page, []), *(f"ex-{task}" for task in lesson.tasks)]
         for page, lesson in lessons().items()
@@ -136,7 +130,7 @@ def count_anew(app: Sphinx, env: BuildEnvironment) -> list[str]:
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     app.add_js_file("lesson-tasks.js", defer="defer")
     app.add_js_file("done.js", defer="defer")
-    if page == MARKS or page in lessons() or page in dict(tasks(app.env)):
+    if page == MARKS or page in lessons() or page in tasks(app.env):
         app.add_js_file("lab/numbers.js", defer="defer")
         app.add_js_file("exercises.js", defer="defer")
 
@@ -146,7 +140,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(solution_node, override=True, html=(visit_solution, depart_element))
     app.add_css_file("exercises.css")
     app.connect("env-updated", count_anew)
-    app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", add_boxes)
     app.connect("doctree-resolved", add_counts)
     app.connect("html-page-context", add_script, priority=400)  # before unused_files copies lists

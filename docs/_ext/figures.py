@@ -34,7 +34,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
-from sphinx_gallery.directives import imgsgnode, visit_imgsg_html
+from sphinx_gallery.directives import depart_imgsg_html, imgsgnode, visit_imgsg_html
 
 logger = logging.getLogger(__name__)
 
@@ -121,10 +121,6 @@ def visit_picture(translator: HTML5Translator, node: imgsgnode) -> None:
     source = f'<source media="(min-width: 48em)" srcset="{address} 2x" {room(wider)}>'
     image = re.sub('srcset="[^"]*"', f'loading="lazy" {room(file)}', html, count=1)
     translator.body.append(f"<picture>{source}{image}</picture>")
-
-
-def depart_picture(translator: HTML5Translator, node: imgsgnode) -> None:
-    pass
 
 
 def is_lesson(docname: str) -> bool:
@@ -335,7 +331,7 @@ def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(element, html=(visit_element, depart_element))
-    app.add_node(imgsgnode, html=(visit_picture, depart_picture), override=True)
+    app.add_node(imgsgnode, html=(visit_picture, depart_imgsg_html), override=True)
     app.connect("doctree-read", make_figures)
     # A notebook, which has the windows and its cells in the order of the script, was made at 900.
     app.connect("doctree-resolved", leave_out_windows, priority=950)

@@ -30,16 +30,9 @@ SOURCES = Path(__file__).parents[1] / "_static" / "lab"
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
 BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-equation"]
 BENCH += ["bench-state", "plane", "plane-drag", "workbench", "workbench-map", "workbench-planes"]
-WHOLE = [
-    "numbers",
-    *BENCH,
-    "bench-python",
-    "workbench-sentence",
-    "workbench-numbers",
-    "workbench-options",
-    "workbench-learning",
-]
-WHOLE += ["workbench-share", "workbench-missions", "workbench-start"]
+WHOLE = ["numbers", *BENCH, "bench-python", "workbench-sentence", "workbench-numbers"]
+WHOLE += ["workbench-options", "workbench-learning", "workbench-share", "workbench-missions"]
+WHOLE += ["workbench-start"]
 WRITING = ["bpe", "writer", "writer-heads"]
 WALK = ["bench-python", "walk-frames", "walk-texts", "walk"]
 HOME = [*REVIEW, "home", "bench", "bench-state", "map", *WALK, *WRITING, "home-writer"]

@@ -9,7 +9,6 @@ The search page gets these phrases from ``descriptions.py``.
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
 
 FIELD = "search_phrases"  # of a page's metadata
@@ -47,27 +46,23 @@ def link(section: nodes.section) -> nodes.paragraph:
     return nodes.paragraph("", "", reference)
 
 
-class Finish(SphinxTransform):
+def finish(app: Sphinx, doctree: nodes.document) -> None:
     """Do all that needs the addresses of sections, which names before headings have reached."""
-
-    default_priority = 300  # docutils hands names on: 260
-
-    def apply(self, **_: object) -> None:
-        for place in list(self.document.findall(titles)):
-            page = place.parent
-            listed = nodes.container(classes=["titles"])
-            for part in sections(page):
-                questions = (nodes.list_item("", link(one)) for one in sections(part))
-                listed += nodes.container("", link(part), nodes.bullet_list("", *questions))
-            place.replace_self(listed)
-        for node in list(self.document.findall(phrases)):
-            found_by = self.env.metadata[self.env.docname].setdefault(FIELD, {})
-            found_by[node.parent["ids"][0]] = node["found_by"]
-            node.parent.remove(node)
+    for place in list(doctree.findall(titles)):
+        page = place.parent
+        listed = nodes.container(classes=["titles"])
+        for part in sections(page):
+            questions = (nodes.list_item("", link(one)) for one in sections(part))
+            listed += nodes.container("", link(part), nodes.bullet_list("", *questions))
+        place.replace_self(listed)
+    for node in list(doctree.findall(phrases)):
+        found_by = app.env.metadata[app.env.docname].setdefault(FIELD, {})
+        found_by[node.parent["ids"][0]] = node["found_by"]
+        node.parent.remove(node)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("search", Search)
     app.add_directive("titles", Titles)
-    app.add_transform(Finish)
+    app.connect("doctree-read", finish, priority=400)  # at 500, Sphinx collects what it says
     return {"parallel_read_safe": True}
