@@ -105,4 +105,4 @@ def fill_in(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("repository_url", os.environ.get("REPOSITORY_URL", ""), "env", str)
     app.connect("html-page-context", fill_in)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -278,4 +278,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("build-finished", put_into_site)
     app.connect("doctree-resolved", leave_to_the_site, priority=900)  # after the exercises' boxes
     app.connect("html-page-context", finish_page, priority=900)  # after all who write on a page
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

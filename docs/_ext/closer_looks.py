@@ -37,4 +37,4 @@ def fold_closer_looks(app: Sphinx, doctree: nodes.document, docname: str) -> Non
 def setup(app: Sphinx) -> dict[str, bool]:
     # After the notebook was made from the page, at 900.
     app.connect("doctree-resolved", fold_closer_looks, priority=960)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

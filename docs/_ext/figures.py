@@ -338,4 +338,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", put_code_below, priority=950)
     app.connect("doctree-resolved", offer_figures, priority=950)
     app.connect("env-check-consistency", number_by_page)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

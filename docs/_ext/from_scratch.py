@@ -79,4 +79,4 @@ def write_file(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("build-finished", write_file)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -255,11 +255,8 @@ def set_subtitle(app: Sphinx, doctree: nodes.document) -> None:
     named = {app.config.root_doc, *lessons()}
     if app.env.docname in named and title and ": " in title[-1].astext():
         name, _, subtitle = title[-1].astext().partition(": ")
-        colon, rest = (
-            nodes.inline("", text, classes=[kind])
-            for kind, text in (("colon", ": "), ("subtitle", subtitle))
-        )
-        title[-1:] = [nodes.Text(name), colon, rest]
+        colon = nodes.inline("", ": ", classes=["colon"])
+        title[-1:] = [nodes.Text(name), colon, nodes.inline("", subtitle, classes=["subtitle"])]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -270,4 +267,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_css_file("lesson-map.css")
     app.connect("html-page-context", add_place, priority=600)
     app.connect("doctree-read", set_subtitle, priority=900)  # 500 lists the titles
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -160,4 +160,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-updated", write_bundles)
     app.connect("html-page-context", add_scripts, priority=400)  # before unused_files copies lists
     app.connect("build-finished", write_scripts)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -99,4 +99,4 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -165,4 +165,4 @@ def write_notebook(app: Sphinx, page: nodes.document, docname: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", write_notebook, priority=900)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -122,4 +122,4 @@ def join(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("predict", Predict)
     app.connect("doctree-read", join, priority=600)  # figures: 500
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

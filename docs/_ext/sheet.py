@@ -67,4 +67,4 @@ def write_sheet(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", write_sheet)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -50,4 +50,4 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", add_stills)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True}

@@ -81,7 +81,6 @@ class PageConfig:
     key_dim: int = 1
     value_dim: int = 1
     max_length: int = 256
-    trained_words: int
     shift: int
     negators: Sequence[int]
     scope_ends: Sequence[int]
@@ -93,7 +92,6 @@ class PageConfig:
         """Describe a model that reads what a tokenizer returns."""
         ids = tokenizer.get_vocab()
         return cls(
-            trained_words=len(ids) - len(SPECIALS),
             shift=len(ids),
             negators=[ids[word] for word in NEGATORS if word in ids],
             scope_ends=[SEP_ID, *(ids[word] for word in SCOPE_ENDS if word in ids)],
