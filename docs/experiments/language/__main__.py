@@ -5,11 +5,8 @@ hour of one core. ``--check`` trains a small piece again and compares its loss w
 one. IMDB's test reviews are not used.
 """
 
-import argparse
 import json
-import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +14,10 @@ from typing import Any
 import torch
 
 from attention._files import write_text
-from attention.language import (
-    LanguageConfig,
-    LanguageModel,
-    load_language_model,
-)
+from attention.language import LanguageConfig, LanguageModel, load_language_model
 from attention.sentiment.reviews import fingerprint
 from attention.sentiment.sources import load_reviews
+from experiments.command import run_or_check
 from experiments.language.data import sentence_starts, stream, tidy, train_tokenizer
 from experiments.language.train import loss_per_position, save_language_model, train
 from experiments.origin import origin
@@ -130,17 +124,5 @@ def check() -> bool:
     return abs(again - expected) <= 0.05
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run from the command line; return the exit code."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--check", action="store_true", help="train a small piece again, compare")
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # so that sums round alike wherever it runs
-    if options.check:
-        return 0 if check() else 1
-    run()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_or_check(COMMAND, __doc__, run, check)

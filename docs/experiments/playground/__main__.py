@@ -7,12 +7,10 @@ one. IMDB's test reviews are not used. Of ``sentences.csv``, which trains nothin
 ``choice`` was looked at while settings were chosen, and the part ``report`` is only reported.
 """
 
-import argparse
 import hashlib
 import json
-import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from attention.sentiment.tokenizer import (
     train_tokenizer,
     word_tokenizer,
 )
+from experiments.command import run_or_check
 from experiments.origin import origin
 from experiments.playground.cooccurrence import word_vectors
 from experiments.playground.data import SENTENCES, sources, vocabulary_texts
@@ -258,17 +257,5 @@ def check() -> bool:
     return abs(again - expected) <= 3
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run from the command line; return the exit code."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--check", action="store_true", help="train a small mean again, compare")
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # so that sums round alike wherever it runs
-    if options.check:
-        return 0 if check() else 1
-    run()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_or_check(COMMAND, __doc__, run, check)
