@@ -98,13 +98,8 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = re.split(r"\.\. _sphx_glr_download_", text)[0]
 
 
-def mend_lists(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Take out the lists of tags: our lessons have none, and a list per section repeats an id.
-
-    The page of all lessons has a map in place of cards and lists: it holds its header alone.
-    """
-    if docname.startswith("gallery/"):
-        source[0] = re.sub(r"\.\. raw:: html\n\n +<div id='sg-tag-list'.*\n", "", source[0])
+def leave_out_cards(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Leave of the page of all lessons its header, which has a map in place of cards and lists."""
     if docname == "gallery/index":
         source[0] = (GALLERY / "GALLERY_HEADER.rst").read_text(encoding="utf-8")
 
@@ -130,6 +125,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("colab_url", os.environ.get("COLAB_URL", ""), "env", str)
     app.connect("config-inited", link_code_last)
     app.connect("source-read", offer_downloads)
-    app.connect("source-read", mend_lists)
+    app.connect("source-read", leave_out_cards)
     app.connect("doctree-resolved", shorten_references)
     return {"parallel_read_safe": True}

@@ -152,13 +152,11 @@ def test_a_release_opens_its_pages_in_colab():
     assert f"      * `Open in Colab <{colab}/core/plot_4_masks.ipynb>`__" in source[0]
 
 
-def test_lists_of_tags_are_taken_out_and_the_page_of_all_lessons_has_its_header_alone():
-    tags = ".. raw:: html\n\n    <div id='sg-tag-list' class='x'></div>\n"
-    other = ".. raw:: html\n\n    <div id='y'>kept</div>\n"
-    lesson, index = [f"{tags}\nText\n\n{other}"], ["cards"]
-    gallery_pages.mend_lists(None, LESSON, lesson)
-    assert lesson == [f"\nText\n\n{other}"]
-    gallery_pages.mend_lists(None, "gallery/index", index)
+def test_the_page_of_all_lessons_has_its_header_alone():
+    lesson, index = ["Text"], ["cards"]
+    gallery_pages.leave_out_cards(None, LESSON, lesson)
+    assert lesson == ["Text"]
+    gallery_pages.leave_out_cards(None, "gallery/index", index)
     assert ".. lesson-map::" in index[0]
     assert "cards" not in index[0]
 
