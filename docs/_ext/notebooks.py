@@ -23,14 +23,13 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx_gallery.notebook import add_code_cell, add_markdown_cell, jupyter_notebook_skeleton
 from sphinx_gallery.py_source_parser import (
-    FLAG_START,
     Block,
+    remove_config_comments,
     remove_ignore_blocks,
     split_code_and_text_blocks,
 )
 from wheel_of_the_site import notebook_cell
 
-FLAGS = re.compile(rf"{FLAG_START}sphinx_gallery_\w+.*\n", re.MULTILINE)
 SPECIAL = re.compile(r"[\\`*$<]|(?<!\w)_|_(?!\w)|\](?=[(\[])")
 LISTED = re.compile(r"^(\d+)([.)] )|^([-+#] |[>|])")
 BOLD = {"admonition-title", "rubric", "prediction-title", "verdict"}
@@ -119,7 +118,7 @@ def cells_of_code(blocks: list[Block]) -> list[str]:
     cells, hidden = [], ""
     for block in blocks:
         if block.type == "code":
-            hidden += FLAGS.sub("", block.content).strip("\n") + "\n\n"
+            hidden += remove_config_comments(block.content).strip("\n") + "\n\n"
             if remove_ignore_blocks(block.content).strip():
                 cells.append(hidden.strip("\n"))
                 hidden = ""
