@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from attention.sentiment.batches import (
     POOL,
-    Examples,
     Reading,
     distractor_indices,
     make_examples,
@@ -23,7 +22,7 @@ from attention.sentiment.tokenizer import Ragged, encode_reviews, train_tokenize
 lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
 
 
-def make(reviews: list[list[int]], seed: int, clean: bool = True, pairs: bool = True) -> Examples:
+def make(reviews, seed, clean=True, pairs=True):
     labels = [i % 2 for i in range(len(reviews))]
     examples = make_examples(Ragged.from_lists(reviews), labels, clean=clean, pairs=pairs)
     drawn = distractor_indices(len(reviews), seed)[examples.review]
@@ -40,7 +39,7 @@ def reference(reviews, examples, row, max_length, keep, separator_id):
 
 
 @given(lists, st.integers(0, 5), st.integers(1, 17), st.sampled_from(["tail", "head"]), st.data())
-def test_a_batch_is_what_plain_python_would_build(reviews, seed, max_length, keep, data) -> None:
+def test_a_batch_is_what_plain_python_would_build(reviews, seed, max_length, keep, data):
     separator_id = data.draw(st.sampled_from([None, 2]))
     clean, pairs = data.draw(st.sampled_from([(True, False), (False, True), (True, True)]))
     examples = make(reviews, seed, clean, pairs)
@@ -61,14 +60,14 @@ def test_a_batch_is_what_plain_python_would_build(reviews, seed, max_length, kee
 
 
 @given(st.lists(st.integers(0, 40), max_size=200), st.integers(1, 11), st.booleans())
-def test_every_example_once_per_epoch(lengths, batch_size, shuffle) -> None:
+def test_every_example_once_per_epoch(lengths, batch_size, shuffle):
     plan = plan_batches(torch.tensor(lengths), batch_size, shuffle=shuffle, epoch=3)
     assert sorted(i for rows in plan for i in rows.tolist()) == list(range(len(lengths)))
     assert sum(len(rows) < batch_size for rows in plan) <= 1
     assert all(0 < len(rows) <= batch_size for rows in plan)
 
 
-def test_no_padding_beyond_the_longest_and_little_below_it() -> None:
+def test_no_padding_beyond_the_longest_and_little_below_it():
     generator = random.Random(7)
     examples = make([[3] * generator.randint(1, 97) for _ in range(1009)], seed=5)
     lengths, cells = examples.lengths(Reading()), 0
@@ -79,24 +78,24 @@ def test_no_padding_beyond_the_longest_and_little_below_it() -> None:
     assert int(lengths.sum()) / cells > 0.9
 
 
-def test_batches_come_in_any_order_of_length() -> None:
+def test_batches_come_in_any_order_of_length():
     lengths = torch.arange(5 * POOL)  # one pool
     widths = [int(lengths[rows].max()) for rows in plan_batches(lengths, 5)]
     assert sorted(widths) == list(range(4, 5 * POOL, 5))
     assert widths != sorted(widths)
 
 
-def test_pools_are_sorted_apart() -> None:
+def test_pools_are_sorted_apart():
     lengths = torch.arange(2 * 5 * POOL).flip(0)
     widths = [int(lengths[rows].max()) for rows in plan_batches(lengths, 5, shuffle=False)]
     assert widths[:POOL] == sorted(widths[:POOL])
     assert widths[0] > widths[-1]
 
 
-def test_the_plan_follows_from_seed_and_epoch_alone() -> None:
+def test_the_plan_follows_from_seed_and_epoch_alone():
     lengths = torch.randint(1, 50, (211,), generator=torch.Generator().manual_seed(1))
 
-    def plan(**kwargs) -> list[list[int]]:
+    def plan(**kwargs):
         return [rows.tolist() for rows in plan_batches(lengths, 13, **kwargs)]
 
     first = plan(seed=3, epoch=2)
@@ -109,19 +108,8 @@ def test_the_plan_follows_from_seed_and_epoch_alone() -> None:
     assert plan(shuffle=False, seed=3, epoch=2) == plan(shuffle=False, seed=4, epoch=1)
 
 
-def test_shares_of_a_batch_make_the_batch() -> None:
-    examples = make([[i] * (i % 11) for i in range(3, 50)], seed=1)
-    for rows in plan_batches(examples.lengths(Reading()), 17):
-        whole = examples.batch(rows, Reading())
-        for rank in range(3):
-            share = examples.batch(rows[rank::3], Reading())
-            width = share.ids.shape[1]
-            assert torch.equal(share.ids, whole.ids[rank::3, :width])
-            assert torch.equal(share.labels, whole.labels[rank::3])
-
-
 @pytest.mark.parametrize("n", [1, 3, 1009])
-def test_distractors_are_the_labs_draw(n: int) -> None:
+def test_distractors_are_the_labs_draw(n):
     state = random.getstate()
     drawn = distractor_indices(n, seed=42).tolist()
     assert random.getstate() == state
@@ -130,7 +118,7 @@ def test_distractors_are_the_labs_draw(n: int) -> None:
     random.setstate(state)
 
 
-def test_pairs_come_after_the_clean_and_copy_nothing() -> None:
+def test_pairs_come_after_the_clean_and_copy_nothing():
     ids = Ragged.from_lists([[7, 8], [9], []])
     examples = make_examples(ids, [1, 0, 1], pairs=True)
     assert examples.review.tolist() == [0, 1, 2, 0, 1, 2]
@@ -140,22 +128,13 @@ def test_pairs_come_after_the_clean_and_copy_nothing() -> None:
     assert pairs.distractor.tolist() == distractor_indices(3).tolist()
 
 
-@pytest.mark.parametrize("separator_id", [None, 2])
-def test_reviews_without_a_word(separator_id: int | None) -> None:
-    alone = make([[], []], 0, pairs=False).batch(torch.tensor([0, 1]), Reading())
-    assert (alone.ids.tolist(), alone.lengths.tolist()) == ([[0], [0]], [0, 0])
-    reading = Reading(separator_id=separator_id)
-    pair = make([[], []], 0, clean=False).batch(torch.tensor([1]), reading)
-    assert pair.ids.tolist() == ([[0]] if separator_id is None else [[2]])
-
-
-def test_nothing_at_all() -> None:
+def test_nothing_at_all():
     examples = make_examples(Ragged.from_lists([]), [], pairs=True)
     assert len(examples) == 0
     assert list(plan_batches(examples.lengths(Reading()), 3)) == []
 
 
-def test_bad_input() -> None:
+def test_bad_input():
     ids = Ragged.from_lists([[7], [8]])
     with pytest.raises(ValueError, match=r"^labels: expected 2, one per review, got \(3,\)$"):
         make_examples(ids, [1, 0, 1])
@@ -163,7 +142,7 @@ def test_bad_input() -> None:
         make_examples(ids, [1, 0], clean=False)
 
 
-def test_the_labs_settings_give_the_labs_rows() -> None:
+def test_the_labs_settings_give_the_labs_rows():
     reviews = load_reviews("imdb", limit=131)["train"]
     texts, n = list(reviews.texts), len(reviews)
     draw = random.Random(42)
@@ -180,7 +159,7 @@ def test_the_labs_settings_give_the_labs_rows() -> None:
     assert batch.labels.tolist() == 2 * reviews.labels
 
 
-def test_cutting_never_waits_for_the_device() -> None:
+def test_cutting_never_waits_for_the_device():
     # The meta device holds no numbers: reading one from it would fail.
     examples = make([[7, 8, 9], [], [5]], seed=4)
     rows, reading = torch.tensor([0, 4, 5]), Reading(separator_id=2)
