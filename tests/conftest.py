@@ -22,7 +22,7 @@ def seed():
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A run whose training is done: for reading only."""
-    return small_run.train(tmp_path_factory.mktemp("finished") / "first", "--epochs", "1")
+    return small_run.train(tmp_path_factory.mktemp("finished") / "run", "--epochs", "1")
 
 
 @pytest.fixture
