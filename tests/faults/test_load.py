@@ -100,8 +100,7 @@ def test_one_review_of_a_million_words_is_trained_on(tmp_path):
 
 
 def train_line(data, out, *options):
-    options = [*small_run.OPTIONS, "--epochs", "1", *options]
-    return "-m", "attention.train", "--data", data, "--out", out, *options
+    return "-m", "attention.train", *small_run.line(out, "--epochs", "1", *options, data=data)
 
 
 def test_a_file_of_a_million_reviews_is_trained_on(tmp_path):

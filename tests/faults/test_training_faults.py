@@ -11,21 +11,12 @@ import time
 
 import pytest
 import small_run
-from processes import (
-    are_equal,
-    checkpoint_position,
-    load_weights,
-    python,
-    read_metrics,
-    without_times,
-)
-from safetensors.torch import load_file
+from processes import assert_nothing_was_lost, checkpoint_position, python
 
 from attention.sentiment.run_folder import CHECKPOINT
 from attention.train import main
 
-EPOCHS = "6"
-OPTIONS = [*small_run.OPTIONS, *small_run.DROPOUT, "--epochs", EPOCHS]
+OPTIONS = [*small_run.DROPOUT, "--epochs", "6"]
 
 # The command, made slow where it writes: a checkpoint after each batch, every file in two halves.
 # So a SIGKILL may find it computing, halfway through a file, or with a whole file that has not
@@ -92,14 +83,7 @@ def whole(tmp_path_factory):
 
 
 def new(whole, out):
-    return ["--data", str(whole.parent / "reviews"), "--out", str(out), *OPTIONS]
-
-
-def assert_nothing_was_lost(out, whole):
-    assert are_equal(load_weights(out), load_weights(whole))
-    assert without_times(read_metrics(out)) == without_times(read_metrics(whole))
-    assert are_equal(*(load_file(run / CHECKPOINT) for run in (out, whole)))
-    assert {path.name for path in out.rglob("*")} == {path.name for path in whole.rglob("*")}
+    return small_run.line(out, *OPTIONS, data=whole.parent / "reviews")
 
 
 def half_written(out):

@@ -13,10 +13,10 @@ from attention.train import main
 def test_all_processes_stop_at_the_same_step_and_one_can_resume(tmp_path):
     one = small_run.train(tmp_path / "one", "--epochs", "2")
     two = tmp_path / "two"
-    options = ["--data", tmp_path / "reviews", "--out", two, *small_run.OPTIONS, "--epochs", 2]
+    line = small_run.line(two, "--epochs", "2")
     # The second process alone gets the signal, in the midst of the second epoch. Until then
     # each batch is followed by a checkpoint, with the figures of both.
-    codes, errors = two_processes("-c", STOPPING, "SIGTERM", small_run.BATCHES + 4, -1, *options)
+    codes, errors = two_processes("-c", STOPPING, "SIGTERM", small_run.BATCHES + 4, -1, *line)
     assert codes == [128 + signal.SIGTERM] * 2, errors
     assert "stopped by SIGTERM, saved" in errors[0]
     assert errors[1] == ""

@@ -1,6 +1,7 @@
 """Real processes that train, ways to stop them, and the files that they leave."""
 
 import contextlib
+import itertools
 import json
 import os
 import socket
@@ -65,11 +66,15 @@ def checkpoint_position(run):
     return len(state["metrics"]), state["batch"]
 
 
-def without_times(metrics):
-    return [
-        {k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second")}
-        for line in metrics
-    ]
+def assert_nothing_was_lost(run, whole):
+    """Compare a run that was interrupted with one that was not, bit for bit."""
+    assert are_equal(load_weights(run), load_weights(whole))
+    metrics = read_metrics(run), read_metrics(whole)
+    for line in itertools.chain(*metrics):
+        del line["seconds"], line["tokens_per_second"]
+    assert metrics[0] == metrics[1]
+    assert are_equal(*(load_file(folder / run_folder.CHECKPOINT) for folder in (run, whole)))
+    assert {path.name for path in run.rglob("*")} == {path.name for path in whole.rglob("*")}
 
 
 class Interrupted(Exception):

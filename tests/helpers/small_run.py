@@ -76,8 +76,13 @@ def write_reviews(folder: Path) -> Path:
     return folder
 
 
-def train(out: Path, *options: str, data: Path | None = None) -> Path:
-    """Train as the command does, with the reviews in a folder beside the run folder."""
+def line(out: Path, *options: str, data: Path | None = None) -> list[str]:
+    """Spell the arguments of a run, whose reviews are in a folder beside its own."""
     data = data or write_reviews(out.parent / "reviews")
-    assert main(["--data", str(data), "--out", str(out), *OPTIONS, *options]) == 0
+    return ["--data", str(data), "--out", str(out), *OPTIONS, *options]
+
+
+def train(out: Path, *options: str, data: Path | None = None) -> Path:
+    """Train as the command does."""
+    assert main(line(out, *options, data=data)) == 0
     return out

@@ -7,7 +7,7 @@ import pytest
 import small_encoder
 import small_run
 import torch
-from processes import are_equal, load_weights, read_metrics, signalled_at, without_times
+from processes import assert_nothing_was_lost, load_weights, read_metrics, signalled_at
 
 from attention.evaluate import evaluate
 from attention.pretrained import load_encoder
@@ -113,8 +113,7 @@ def test_a_stop_while_encoding_keeps_what_was_encoded(tmp_path, monkeypatch, cap
     encoded += [0] * 5  # no further signal
     assert main(["--resume", str(out)]) == 0
     assert sum(encoded) == 46 + 2 * 11 - 5 * 4
-    assert are_equal(load_weights(out), load_weights(whole))
-    assert without_times(read_metrics(out)) == without_times(read_metrics(whole))
+    assert_nothing_was_lost(out, whole)
 
 
 @pytest.mark.parametrize("options", [[], ["--fine-tune"]])
@@ -129,8 +128,7 @@ def test_a_stop_while_training_ends_bit_for_bit_as_one_never_stopped(
         assert (out / run_folder.CHECKPOINT).stat().st_size < 4_000
         monkeypatch.setattr(SentimentClassifier, "features", None)  # nor encoding again
     assert main(["--resume", str(out)]) == 0
-    assert are_equal(load_weights(out), load_weights(whole))
-    assert without_times(read_metrics(out)) == without_times(read_metrics(whole))
+    assert_nothing_was_lost(out, whole)
 
 
 def test_features_of_another_run_are_not_taken(tmp_path, monkeypatch):
@@ -139,7 +137,7 @@ def test_features_of_another_run_are_not_taken(tmp_path, monkeypatch):
     stale.parent.mkdir(parents=True)
     stale.write_bytes(bytes(4 * 6 * 8))
     run(out)
-    assert are_equal(load_weights(out), load_weights(whole))
+    assert_nothing_was_lost(out, whole)
 
 
 def test_several_processes_are_refused_where_one_encodes(tmp_path, monkeypatch):

@@ -12,12 +12,12 @@ from processes import (
     RUN_FILES,
     Interrupted,
     are_equal,
+    assert_nothing_was_lost,
     checkpoint_position,
     load_weights,
     python,
     read_metrics,
     signalled_at,
-    without_times,
 )
 from refusals import check_refused
 from safetensors.torch import load_file
@@ -150,8 +150,7 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
 ):
     """Here in this process; processes that are killed for good are among the faults."""
     out, replace = tmp_path / "run", os.replace
-    line = ["--data", str(whole.parent / "reviews"), "--out", str(out)]
-    line += [*small_run.OPTIONS, *small_run.DROPOUT]
+    line = small_run.line(out, *small_run.DROPOUT, data=whole.parent / "reviews")
 
     # Ctrl-C in the first epoch: finishes the step, saves, says how to resume.
     with signalled_at(0, 4, signal.SIGINT):
@@ -183,11 +182,7 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     assert "stopped by SIGTERM, saved" in capsys.readouterr().err
     out = out.rename(tmp_path / "moved run")
     assert main(["--resume", str(out)]) == 0
-    assert are_equal(load_weights(out), load_weights(whole))
-    assert without_times(read_metrics(out)) == without_times(read_metrics(whole))
-    assert {path.name for path in out.iterdir()} == RUN_FILES
-    checkpoints = [load_file(run / CHECKPOINT) for run in (out, whole)]
-    assert are_equal(*checkpoints)
+    assert_nothing_was_lost(out, whole)
 
 
 def train_until(monkeypatch, folder, epochs):
@@ -232,10 +227,8 @@ def test_stopping_while_the_validation_runs(epochs, code, tmp_path, monkeypatch,
         measure(trainer)
 
     monkeypatch.setattr(Trainer, "_finish_epoch", interrupted)
-    data = small_run.write_reviews(tmp_path / "reviews")
     out = tmp_path / "my run"
-    options = ["--data", str(data), "--out", str(out), *small_run.OPTIONS, "--epochs", str(epochs)]
-    assert main(options) == code
+    assert main(small_run.line(out, "--epochs", str(epochs))) == code
     assert len(read_metrics(out)) == 1
     assert checkpoint_position(out) == (1, 0)  # no step of the next epoch
     errors = capsys.readouterr().err
@@ -316,10 +309,10 @@ def test_a_loss_that_is_not_a_number_leaves_the_last_good_state(tmp_path, monkey
 
 def test_two_processes_train_the_model_of_one(tmp_path):
     one = small_run.train(tmp_path / "one", "--epochs", "2", "--model", "qkv")
-    options = ["--data", tmp_path / "reviews", "--out", tmp_path / "two", *small_run.OPTIONS]
+    line = small_run.line(tmp_path / "two", "--epochs", "2", "--model", "qkv")
     process = python(
         *("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
-        *("-m", "attention.train", *options, "--epochs=2", "--model=qkv"),
+        *("-m", "attention.train", *line),
     )
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
