@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from loops import for_each
 from refusals import check_refused
@@ -23,7 +23,6 @@ from attention.analysis import (
 
 BAR = 1e-10  # relative, in float64
 
-random_cases = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 widths = st.integers(1, 19)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -74,7 +73,6 @@ def random_gauge(k):
     return U * torch.empty(k, dtype=torch.float64).uniform_(1, 10) @ V
 
 
-@random_cases
 @given(layers | biased, seeds)
 def test_scores_through_the_form(layer, seed):
     """Softmax of (x M + b W_keyᵀ) xᵀ / √k: with biases one of four terms more, not three."""
@@ -113,7 +111,6 @@ def test_the_form_is_that_of_what_the_matrices_were_replaced_by():
         torch.testing.assert_close(bilinear_form(wrap(layer)), bilinear_form(layer))
 
 
-@random_cases
 @given(layers, seeds)
 def test_a_balanced_pair_has_equal_norms_and_the_same_weights(layer, seed):
     torch.manual_seed(seed)
@@ -143,7 +140,6 @@ def test_a_product_of_zeros_is_balanced_by_zeros():
     assert not balance(layer).W_key.weight.any()
 
 
-@random_cases
 @given(layers, st.data(), seeds)
 def test_a_truncated_layer_has_the_nearest_form_and_the_old_scale(layer, data, seed):
     torch.manual_seed(seed)
@@ -195,7 +191,6 @@ def test_wrong_layers_and_matrices_are_refused():
         check_refused(lambda call, arguments: call(*arguments), cases, error_of)
 
 
-@random_cases
 @given(widths, widths, seeds)
 def test_the_effective_rank_is_between_1_and_the_rank(d, k, seed):
     torch.manual_seed(seed)
@@ -221,8 +216,6 @@ def test_a_count_of_what_cannot_be_built_is_refused():
     wrong = [
         ("qk", 8, {"key_dim": 0}, "key_dim: expected at least 1, got 0"),
         ("multihead", 8, {"num_kv_heads": 0}, "num_kv_heads: expected at least 1, got 0"),
-        ("kqv", 8, {}, "kind: expected one of mean, .* got 'kqv'"),
-        ("mean", 8, {"key_dim": 3}, "key_dim: expected keys, .*, which read it, got mean"),
     ]
     check_refused(lambda kind, d, options: parameter_count(kind, d, **options), wrong)
     with pytest.raises(TypeError, match="embed_dim: expected an integer, got float"):

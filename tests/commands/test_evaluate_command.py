@@ -5,6 +5,7 @@ import shutil
 
 import small_run
 import torch
+from processes import read_metrics
 
 from attention import evaluate
 from attention.sentiment.batches import measured_examples
@@ -51,15 +52,8 @@ def test_it_measures_the_split_with_the_lab_s_pairs(finished, capsys):
 
 def test_validation_figures_are_those_of_training(finished, capsys):
     _, result = result_of(capsys, finished, "--split", "validation")
-    line = json.loads((finished / "metrics.jsonl").read_text())
+    (line,) = read_metrics(finished)
     assert result == {name: line[name] for name in ("clean", "distractor")}
-
-
-def test_other_reviews_than_those_of_training(finished, tmp_path, capsys):
-    data = small_run.write_reviews(tmp_path / "others")
-    (data / "test.csv").write_text("text,label\ngood soup,1\nbad soup,0\nbad wine,0\n")
-    _, result = result_of(capsys, finished, "--data", data)
-    assert result["clean"]["n"] == 3
 
 
 def test_the_names_of_columns_are_remembered(tmp_path, capsys):
@@ -69,7 +63,7 @@ def test_the_names_of_columns_are_remembered(tmp_path, capsys):
     )
     assert "6 of 60 training rows validate" in capsys.readouterr().err
     _, result = result_of(capsys, out, "--split", "validation")
-    line = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
+    line = read_metrics(out)[-1]
     assert result["clean"] == line["clean"]
     rows = small_run.rows(60, 3, label="stars")
     other = small_run.write_table(tmp_path / "other.csv", rows, ";")
@@ -80,9 +74,7 @@ def test_the_names_of_columns_are_remembered(tmp_path, capsys):
 def test_a_folder_needs_only_the_split_that_is_measured(finished, capsys, tmp_path):
     shutil.copy(finished.parent / "reviews" / "test.csv", tmp_path / "test.csv")
     _, expected = result_of(capsys, finished)
-    capsys.readouterr()
-    assert evaluate.main([str(finished), "--data", str(tmp_path), "--device", "cpu"]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == expected
+    assert result_of(capsys, finished, "--data", tmp_path)[1] == expected
 
 
 def test_validation_reviews_that_have_changed_are_noticed(tmp_path, capsys):

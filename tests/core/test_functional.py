@@ -18,10 +18,10 @@ from oracles import (
     build,
     cases,
     check_against_oracles,
-    made_causal,
     reference,
     rounding,
     spelled,
+    whole_mask,
 )
 from torch.nn import functional as F
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
@@ -61,13 +61,9 @@ def test_weights_are_the_references_and_sum_to_one(case):
     context, weights = scaled_dot_product_attention(
         query, key, value, mask, is_causal=case["is_causal"], scale=case["scale"]
     )
-    n, m = case["n"], case["m"]
-    whole = torch.ones(n, m, dtype=torch.bool) if mask is None else mask
-    if case["is_causal"]:
-        whole = made_causal(mask, n, m)
-    scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
+    whole = whole_mask(case, mask)
     wide = whole.double() if whole.is_floating_point() else whole
-    right = reference(query.double(), key.double(), value.double(), wide, scale)[1]
+    right = reference(query.double(), key.double(), value.double(), wide, case["factor"])[1]
     assert weights.dtype == context.dtype == case["dtype"]
     assert weights.shape == right.shape
     torch.testing.assert_close(weights.double(), right, rtol=0.0, atol=8 * rounding(case))

@@ -58,7 +58,7 @@ GUARDS: dict[str, Guard] = {
     "attention.sentiment.trainer.Trainer.check": Guard(
         nothing,
         (
-            "sentiment/test_trainer.py::test_a_loss_that_is_not_a_number_stops_at_once_and_says_where",
+            "sentiment/test_trainer.py::test_a_loss_that_is_not_a_number_stops_training_and_says_where",
             "sentiment/test_trainer.py::test_weights_are_checked_on_request",
         ),
     ),

@@ -8,15 +8,11 @@ from itertools import pairwise
 
 import torch
 
-# The classes whose equation is that of another one.
-EQUATION_OF = {"SelfAttentionV2": "SelfAttention", "CausalSelfAttention": "SelfAttention"}
-
 
 def of_layer(layer, x, mask=None, is_causal=False, positions=None):
     """Return the contexts and weights of a batch (B, n, d), with a mask (B, rows, n)."""
     n = x.shape[1]
     name = type(layer).__name__
-    equation = EQUATIONS[EQUATION_OF.get(name, name)]
     contexts, weights = [], []
     for b, text in enumerate(x):
         added = torch.zeros(n, n, dtype=x.dtype)
@@ -29,7 +25,7 @@ def of_layer(layer, x, mask=None, is_causal=False, positions=None):
             later = torch.tensor([[j > i for j in range(n)] for i in range(n)])
             added = added.masked_fill(later, -math.inf)
         at = list(range(n)) if positions is None else positions[b].tolist()
-        context, of_text = equation(layer, text, added, at)
+        context, of_text = EQUATIONS[name](layer, text, added, at)
         contexts.append(context)
         weights.append(of_text)
     return torch.stack(contexts), torch.stack(weights, dim=1 if name == "TransformerEncoder" else 0)
@@ -175,6 +171,8 @@ EQUATIONS = {
     "EnergyPooling": pooling,
     "KeyedPooling": pooling,
     "SelfAttentionV1": self_attention,
+    "SelfAttentionV2": self_attention,
+    "CausalSelfAttention": self_attention,
     "QKSelfAttention": self_attention,
     "SelfAttention": self_attention,
     "MultiHeadAttention": multi_head,

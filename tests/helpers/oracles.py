@@ -90,6 +90,7 @@ def cases(draw):
         st.sampled_from((torch.bool, torch.bool, case["dtype"], torch.float32))
     )
     case["mask_size"] = draw(st.sampled_from((1.0, 30.0)))
+    case["factor"] = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
     return case
 
 
@@ -133,9 +134,8 @@ def build(case):
         leaves.append(leaf)
         views.append(view)
     if case["n"] and case["m"]:
-        scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
         query, key = views[0](leaves[0]).double(), views[1](leaves[1]).double()
-        top = largest(query @ key.transpose(-2, -1) * scale)
+        top = largest(query @ key.transpose(-2, -1) * case["factor"])
         if top > 0:
             # Half of the factor for each, and no more than float16 and its gradients can represent.
             factor = (case["top_score"] / top) ** 0.5
@@ -175,28 +175,27 @@ def rounding(case):
     return torch.finfo(case["dtype"]).eps + wide * (case["top_score"] + added)
 
 
+def whole_mask(case, mask):
+    """Return the full mask that a mask and the options of a case amount to."""
+    if case["is_causal"]:
+        return made_causal(mask, case["n"], case["m"])
+    return torch.ones(case["n"], case["m"], dtype=torch.bool) if mask is None else mask
+
+
 def check_against_oracles(attention, case):
     leaves, views, mask = build(case)
-    dtype, n, m = case["dtype"], case["n"], case["m"]
-    scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
+    dtype, n, scale = case["dtype"], case["n"], case["factor"]
     leading = torch.broadcast_shapes(*case["leadings"])
     upstream = torch.randn(*leading, n, case["v"]).to(dtype)
-    everything = torch.ones(n, m, dtype=torch.bool)
-
-    def whole(mask):
-        """Return the full mask that the options of the case amount to."""
-        if case["is_causal"]:
-            return made_causal(mask, n, m)
-        return everything if mask is None else mask
 
     def ours(q, k, v, mask):
         return attention(q, k, v, mask, is_causal=case["is_causal"], scale=case["scale"])
 
     def exactly(q, k, v, mask):
-        return reference(q, k, v, whole(mask), scale)[0].expand(upstream.shape)
+        return reference(q, k, v, whole_mask(case, mask), scale)[0].expand(upstream.shape)
 
     def theirs(q, k, v, mask):
-        return torchs(q, k, v, whole(mask), scale=scale)
+        return torchs(q, k, v, whole_mask(case, mask), scale=scale)
 
     wide_mask = mask.double() if mask is not None and mask.is_floating_point() else mask
     our = results(ours, leaves, views, mask, upstream, dtype)
