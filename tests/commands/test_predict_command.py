@@ -6,6 +6,7 @@ import json
 import pytest
 import torch
 from bs4 import BeautifulSoup
+from refusals import check_refused
 
 from attention.predict import main
 from attention.sentiment.run_folder import load_run
@@ -74,26 +75,26 @@ def test_odd_texts(finished, capsys):
 
 
 def test_a_file_is_answered_row_by_row(finished, tmp_path, capsys):
-    file, out = tmp_path / "reviews.csv", tmp_path / "scored.jsonl"
+    def answer(file, out, *options):
+        main([str(finished), "--file", str(file), "--out", str(out), *options])
+
+    file, out, other = (tmp_path / name for name in ("reviews.csv", "scored.jsonl", "other.csv"))
     file.write_text("id;text\n7;good soup\n8;bad soup\n")
-    main([str(finished), "--file", str(file), "--out", str(out)])
+    answer(file, out)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     expected = [as_json(capsys, finished, row["text"])[0] for row in rows]
     assert [(row["id"], row["predicted"]) for row in rows] == [
         (each, found["label"]) for each, found in zip("78", expected, strict=True)
     ]
     file.write_text("id;review\n7;good soup\n")
-    with pytest.raises(ValueError, match=r"no column text for --text-column; it has id, review"):
-        main([str(finished), "--file", str(file), "--out", str(tmp_path / "other.csv")])
-    with pytest.raises(ValueError, match=f"^{tmp_path}: expected one file, got a folder, such"):
-        main([str(finished), "--file", str(tmp_path), "--out", str(tmp_path / "other.csv")])
-    with pytest.raises(ValueError, match=r"gone\.csv: expected one file, got nothing$"):
-        main(
-            [str(finished), "--file", str(tmp_path / "gone.csv"), "--out", str(tmp_path / "b.csv")]
-        )
-    out = tmp_path / "b.csv"
-    main([str(finished), "--file", str(file), "--text-column", "review", "--out", str(out)])
-    assert out.read_text().startswith("id,review,predicted,probability")
+    cases = [
+        (file, other, "no column text for --text-column; it has id, review"),
+        (tmp_path, other, f"^{tmp_path}: expected one file, got a folder, such"),
+        (tmp_path / "gone.csv", other, r"gone\.csv: expected one file, got nothing$"),
+    ]
+    check_refused(answer, cases)
+    answer(file, other, "--text-column", "review")
+    assert other.read_text().startswith("id,review,predicted,probability")
 
 
 def test_texts_of_which_nothing_is_read_are_named(finished, capsys, monkeypatch):

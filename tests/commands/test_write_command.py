@@ -61,22 +61,16 @@ def test_an_empty_text_lets_the_model_begin(folder, capsys):
     assert encode(load_language_model(folder)[1], "") == [START_ID]
 
 
-def test_what_cannot_be_written_is_refused_in_one_line(folder, tmp_path):
+def test_what_cannot_be_written_is_refused_in_one_line(folder, finished, tmp_path):
     check_refused(
         lambda *options: main([*map(str, options)]),
         [
             (tmp_path, "The", "does not hold a language model"),
+            (finished, "The", "config.json: is not that of a language model: vocab_size"),
             (folder, "The", "--tokens", 0, "'--tokens': 0 is not in the range x>=1"),
             (folder, "The", "--tokens", 40, "--tokens: expected at most .*model reads 32; got 40"),
             (folder, "The soup. " * 20, r"TEXT: expected at most 30 tokens, .*reads 32.* got \d+$"),
             (folder, "The", "--tokens", 3, "--temperature", -1, "-1.0 is not in the range x>=0"),
             (folder, "The", "--temperature", "warm", "--temperature"),
         ],
-    )
-
-
-def test_the_run_of_a_classifier_is_no_language_model(finished):
-    check_refused(
-        lambda *options: main([*map(str, options)]),
-        [(finished, "The", "config.json: is not that of a language model: vocab_size")],
     )

@@ -36,18 +36,6 @@ def test_block_is_torchs(norm_first, activation):
         torch.testing.assert_close(ours(x), expected, rtol=0, atol=1e-10)
 
 
-def test_dropout_is_torchs_in_where_it_falls():
-    theirs = nn.TransformerEncoderLayer(D, HEADS, HIDDEN, dropout=0.5, batch_first=True)
-    ours = TransformerBlock.from_torch(theirs)
-    assert ours.training
-    assert {m.p for m in ours.modules() if isinstance(m, nn.Dropout)} == {0.5}
-    assert ours.attention.dropout == 0.5
-    x = torch.randn(3, N, D)
-    assert not torch.equal(ours(x), ours(x))
-    ours.eval()
-    torch.testing.assert_close(ours(x), theirs.eval()(x))
-
-
 def test_all_that_a_layer_is_is_copied():
     theirs = nn.TransformerEncoderLayer(D, HEADS, HIDDEN, dropout=0.5, batch_first=True)
     theirs.norm2.eps = 0.1
@@ -60,8 +48,9 @@ def test_all_that_a_layer_is_is_copied():
     frozen = {name for name, each in ours.named_parameters() if not each.requires_grad}
     stacked = {f"attention.W_{part}.weight" for part in ("query", "key", "value")}
     assert frozen == {*stacked, "feed_forward.3.bias"}
-    assert (ours.dropout.p, ours.feed_forward[2].p) == (0.25, 0.5)
+    assert (ours.dropout.p, ours.feed_forward[2].p, ours.attention.dropout) == (0.25, 0.5, 0.5)
     assert (ours.training, ours.feed_forward[2].training) == (True, False)
+    assert not torch.equal(ours(x), ours(x))
     torch.testing.assert_close(ours.eval()(x), theirs.eval()(x))
     with torch.no_grad():
         ours.feed_forward[0].weight.zero_()  # ours is a copy, and no second name

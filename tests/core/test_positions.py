@@ -100,10 +100,8 @@ def test_positions_from_end_maps_over_a_batch():
 
 def test_positions_that_fit_no_call_are_refused():
     table = SinusoidalPositions(6, max_length=11)
-    x, shape = (
-        torch.zeros(2, 7, 6),
-        r"positions: expected a shape that broadcasts to \(2, 7\), got ",
-    )
+    x = torch.zeros(2, 7, 6)
+    shape = r"positions: expected a shape that broadcasts to \(2, 7\), got "
     for positions, error, message in (
         (list(range(7)), TypeError, "positions: expected a tensor of integers, got list"),
         (torch.zeros(3, 7).long(), ValueError, shape + r"\(3, 7\)"),

@@ -12,7 +12,7 @@ import pytest
 import small_run
 import torch
 from matplotlib import pyplot as plt
-from processes import Interrupted, checkpoint_metadata
+from processes import Interrupted, checkpoint_metadata, read_metrics
 from refusals import check_refused
 from run_files import contents, edit_json, edit_tensors, make_unfinished
 from safetensors.torch import load_file, save, save_file
@@ -75,9 +75,7 @@ def test_metrics_and_curves(tmp_path):
     rows = two_epochs()
     run_folder.write_metrics(tmp_path, rows, LABELS)
     run_folder.write_metrics(tmp_path, rows, LABELS)
-    assert [
-        json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
-    ] == rows
+    assert read_metrics(tmp_path) == rows
     drawn = ElementTree.parse(tmp_path / "curves.svg").getroot()
     assert drawn.tag.endswith("svg")
     assert "validation, clean 0.50 and 50.0%" in drawn[0].text  # the title
