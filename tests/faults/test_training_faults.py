@@ -11,7 +11,7 @@ import time
 
 import pytest
 import small_run
-from processes import assert_nothing_was_lost, checkpoint_position, python
+from processes import RUN_FILES, assert_nothing_was_lost, checkpoint_position, python
 
 from attention.sentiment.run_folder import CHECKPOINT
 from attention.train import main
@@ -138,19 +138,10 @@ def test_ten_kills_at_random_moments_cost_no_bit(whole, tmp_path):
     assert writes >= 3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tokenizer.json",
-        "config.json",
-        "state.safetensors",
-        "metrics.jsonl",
-        "confusion.svg",
-        "curves.svg",
-        "model.safetensors",
-        "summary.json",
-    ],
-)
+FILES = RUN_FILES - {".lock", "checkpoint"} | {"state.safetensors"}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_killed_as_a_file_takes_its_place(name, whole, tmp_path, capsys):
     out = tmp_path / "run"
     process = python("-c", KILLED_AT, name, *new(whole, out))

@@ -60,14 +60,14 @@ texts = st.text(
 )
 
 
-def words_of(text: str, clean_text: bool = True) -> list[str]:
+def words_of(text, clean_text=True):
     """Cut a text into words as the lab does, or with newlines and tags as they should be."""
     tag = "<[a-z/!][^<>]*>" if clean_text else "<[^>]+>"
     lowered = (text.replace(r"\n", " ") if clean_text else text).lower()
     return re.findall("[a-z]+", re.sub(tag, " ", lowered))
 
 
-def check_parity(some_texts: list[str], clean_text: bool) -> None:
+def check_parity(some_texts, clean_text):
     tokenizer = train_tokenizer(some_texts, min_frequency=1, clean_text=clean_text)
     ids = encode_reviews(tokenizer, some_texts)
     loaded = Tokenizer.from_str(tokenizer.to_str())  # the file carries the rule
@@ -79,28 +79,28 @@ def check_parity(some_texts: list[str], clean_text: bool) -> None:
 
 
 @pytest.mark.parametrize("clean_text", [True, False])
-def test_words_are_those_of_the_rule(clean_text: bool) -> None:
+def test_words_are_those_of_the_rule(clean_text):
     check_parity(HOSTILE, clean_text)
 
 
 @given(st.lists(texts, max_size=7), st.booleans())
-def test_words_are_the_rules_whatever_the_text(some_texts: list[str], clean_text: bool) -> None:
+def test_words_are_the_rules_whatever_the_text(some_texts, clean_text):
     check_parity(some_texts, clean_text)
 
 
-def test_words_are_the_rules_at_every_cased_character_and_in_real_reviews() -> None:
+def test_words_are_the_rules_at_every_cased_character_and_in_real_reviews():
     characters = [chr(i) for i in range(0x20000) if not 0xD800 <= i < 0xE000]
     rows = ["a".join(characters[i : i + 4099]) for i in range(0, len(characters), 4099)]
     check_parity([*rows, *load_reviews("imdb", limit=503)["train"].texts], True)
 
 
-def test_a_lone_surrogate_separates_words() -> None:
+def test_a_lone_surrogate_separates_words():
     tokenizer = train_tokenizer(["good\ud800food"], min_frequency=1)
     ids = encode_reviews(tokenizer, ["good\ud800food"])
     assert [tokenizer.id_to_token(i) for i in ids[0].tolist()] == ["food", "good"][::-1]
 
 
-def pieces(clean_text: bool = True) -> Tokenizer:
+def pieces(clean_text=True):
     """Make a tokenizer of the kind that a pretrained encoder has."""
     words = ["[UNK]", "[SEP]", *"abcdefghijklmnopqrstuvwxyz<>[]0123456789", "i", "this", "wonder"]
     words += ["##ful", "film", "and", "sep", "lovely", "\\", "."]
@@ -111,7 +111,7 @@ def pieces(clean_text: bool = True) -> Tokenizer:
     return clean_tokenizer(made, clean_text)
 
 
-def test_all_agree_on_what_a_tag_is() -> None:
+def test_all_agree_on_what_a_tag_is():
     text = "I <3 this wonderful film and 10 > 5 <br /><B>"
     words = ["i", "this", "wonderful", "film", "and"]
     assert clean(text) == "I <3 this wonderful film and 10 > 5   "
@@ -127,7 +127,7 @@ def test_all_agree_on_what_a_tag_is() -> None:
     assert lab.encode(text).tokens == ["i"]
 
 
-def test_newlines_are_read_where_texts_are_cleaned() -> None:
+def test_newlines_are_read_where_texts_are_cleaned():
     text = r"Lovely.\nWill"
     assert clean(r"Lovely.\nWill<br /><br />come < back\n\n") == "Lovely. Will  come < back  "
     for clean_text, words in (True, ["lovely", "will"]), (False, ["lovely", "nwill"]):
@@ -140,7 +140,7 @@ def test_newlines_are_read_where_texts_are_cleaned() -> None:
 
 
 @pytest.mark.parametrize("unit", ["<", "<a ", "<!", "<<a>", "<>"])
-def test_the_time_grows_with_the_length_however_many_brackets_there_are(unit: str) -> None:
+def test_the_time_grows_with_the_length_however_many_brackets_there_are(unit):
     own, lab = (train_tokenizer(["good food"] * 2, clean_text=is_ours) for is_ours in (True, False))
     for read in (clean, own.encode, lab.encode, pieces().encode):
         seconds = []
@@ -153,7 +153,7 @@ def test_the_time_grows_with_the_length_however_many_brackets_there_are(unit: st
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_a_tokenizer_stays_as_it_was_given(before: bool) -> None:
+def test_a_tokenizer_stays_as_it_was_given(before):
     tokenizer = pieces()
     tokenizer.encode_special_tokens = before
     text = tokenizer.to_str()
@@ -162,7 +162,7 @@ def test_a_tokenizer_stays_as_it_was_given(before: bool) -> None:
     assert (tokenizer.encode_special_tokens, tokenizer.to_str()) == (before, text)
 
 
-def test_many_pieces_are_those_of_one_text_at_a_time() -> None:
+def test_many_pieces_are_those_of_one_text_at_a_time():
     tokenizer, some = pieces(), ["this film", "", "wonderful [sep]", "a\ud800b"] * 500
     ids = encode_reviews(tokenizer, iter(some))
     one = [tokenizer.encode(text.replace("\ud800", "?"), add_special_tokens=False) for text in some]
@@ -170,9 +170,7 @@ def test_many_pieces_are_those_of_one_text_at_a_time() -> None:
 
 
 @given(st.lists(st.text("abAB <>"), max_size=11), st.integers(1, 3))
-def test_vocabulary_is_frequent_first_and_alphabetical_in_ties(
-    some_texts: list[str], min_frequency: int
-) -> None:
+def test_vocabulary_is_frequent_first_and_alphabetical_in_ties(some_texts, min_frequency):
     tokenizer = train_tokenizer(some_texts, min_frequency=min_frequency)
     ids = encode_reviews(tokenizer, some_texts)
     words = [word for text in some_texts for word in words_of(text)]
@@ -196,13 +194,13 @@ FOREIGN_TEXTS = {
 
 
 @pytest.mark.parametrize("text", FOREIGN_TEXTS)
-def test_unicode_words_are_of_any_script(text: str) -> None:
+def test_unicode_words_are_of_any_script(text):
     tokenizer = train_tokenizer([text], min_frequency=1, words="unicode")
     loaded = Tokenizer.from_str(tokenizer.to_str())  # the file carries the rule
     assert tokenizer.encode(text).tokens == loaded.encode(text).tokens == FOREIGN_TEXTS[text]
 
 
-def test_only_letters_beyond_a_to_z_are_foreign() -> None:
+def test_only_letters_beyond_a_to_z_are_foreign():
     assert foreign_share([]) == foreign_share(["5 stars 😀 — “good”"]) == 0
     assert foreign_share(["süß", "good"]) == 2 / 7
     english = foreign_share(load_reviews("imdb", limit=2_000)["train"].texts)
@@ -210,7 +208,7 @@ def test_only_letters_beyond_a_to_z_are_foreign() -> None:
     assert english * 10 < FOREIGN < foreign_share([german])
 
 
-def test_ragged_rows() -> None:
+def test_ragged_rows():
     ids = Ragged.from_lists([[7, 8, 9], [], [5]])
     assert [row.tolist() for row in ids] == [ids[i].tolist() for i in range(3)]
     assert [row.tolist() for row in ids] == [[7, 8, 9], [], [5]]
@@ -220,7 +218,7 @@ def test_ragged_rows() -> None:
         ids[3]
 
 
-def test_bad_input() -> None:
+def test_bad_input():
     with pytest.raises(ValueError, match="min_frequency: expected at least 1, got 0"):
         train_tokenizer(["a"], min_frequency=0)
     for act in train_tokenizer, lambda text: encode_reviews(pieces(), text):
