@@ -28,23 +28,22 @@ def filled():
     return layer, cache
 
 
-def refused(layer, x, error, message, **options):
-    before = options["cache"].length if isinstance(options["cache"], KVCache) else None
+def refused(layer, x, error, message, cache, **options):
+    before = cache.length
     with torch.no_grad(), pytest.raises(error) as raised:
-        layer(x, **{"is_causal": True, **options})
+        layer(x, **{"is_causal": True, "cache": cache, **options})
     assert message in str(raised.value)
-    if before is not None:
-        assert options["cache"].length == before
+    assert cache.length == before
 
 
 def test_a_full_cache_is_an_error(filled):
     layer, cache = filled
     message = "cache: expected at most max_length = 5 tokens, got 3 + 3"
-    refused(layer, torch.randn(2, 3, 8), ValueError, message, cache=cache)
+    refused(layer, torch.randn(2, 3, 8), ValueError, message, cache)
     with torch.no_grad():
         layer(torch.randn(2, 2, 8), is_causal=True, cache=cache)
     message = "cache: expected at most max_length = 5 tokens, got 5 + 1"
-    refused(layer, torch.randn(2, 1, 8), ValueError, message, cache=cache)
+    refused(layer, torch.randn(2, 1, 8), ValueError, message, cache)
 
 
 def test_a_cache_is_refused_where_it_would_give_other_numbers_or_lose_a_gradient(filled):
@@ -53,19 +52,15 @@ def test_a_cache_is_refused_where_it_would_give_other_numbers_or_lose_a_gradient
     with pytest.raises(RuntimeError, match=r"call the layer within torch\.no_grad\(\)"):
         layer(x, is_causal=True, cache=cache)
     assert cache.length == 3
-    refused(layer, x, ValueError, "is_causal: expected True", cache=cache, is_causal=False)
-    refused(layer, x, TypeError, "cache: expected a KVCache, got list", cache=[cache])
-    refused(
-        layer,
-        torch.randn(1, 1, 8),
-        ValueError,
-        "key, value: expected shape (2, 2, 1, 4)",
-        cache=cache,
-    )
-    refused(layer.double(), x.double(), ValueError, "torch.float32", cache=cache)
+    refused(layer, x, ValueError, "is_causal: expected True", cache, is_causal=False)
+    with pytest.raises(TypeError, match="cache: expected a KVCache, got list"):
+        layer(x, is_causal=True, cache=[cache])
+    other = torch.randn(1, 1, 8)
+    refused(layer, other, ValueError, "key, value: expected shape (2, 2, 1, 4)", cache)
+    refused(layer.double(), x.double(), ValueError, "torch.float32", cache)
     mask = torch.ones(1, 1, dtype=torch.bool)
     layer.float()
-    refused(layer, x, ValueError, "(2, 1, 4)", cache=cache, attn_mask=mask.expand(1, 3))
+    refused(layer, x, ValueError, "(2, 1, 4)", cache, attn_mask=mask.expand(1, 3))
 
 
 def test_a_stack_takes_one_cache_per_block_and_fills_all_or_none():

@@ -29,14 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     name = config.getoption("--without")
-    *path, attribute = name.split(".")
+    place, _, attribute = name.rpartition(".")
     for module in pkgutil.walk_packages(attention.__path__, "attention."):
         importlib.import_module(module.name)
-    # What holds the function: a module, or a class in one.
-    split = max(i for i in range(len(path) + 1) if ".".join(path[:i]) in sys.modules)
-    owner = sys.modules[".".join(path[:split])]
-    for part in path[split:]:
-        owner = getattr(owner, part)
+    owner = pkgutil.resolve_name(place)  # a module, or a class in one
     guard, instead = getattr(owner, attribute), GUARDS[name].instead
     setattr(owner, attribute, instead)
     for module in list(sys.modules.values()):  # those that have imported it by name
