@@ -1,9 +1,10 @@
 """The file that a reader writes through the lessons: complete, the package's equal, and it runs."""
 
 import csv
-import importlib.util
+import runpy
 import subprocess
 import sys
+import types
 
 import from_scratch
 import oracles
@@ -52,10 +53,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def scratch(path):
     """Import the file, as a reader would who has it in the folder."""
-    spec = importlib.util.spec_from_file_location("attention_from_scratch", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return types.SimpleNamespace(**runpy.run_path(path))
 
 
 def test_each_lesson_writes_its_pieces_and_is_named_above_them(path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import runpy
 import statistics
 import types
 
@@ -14,7 +15,6 @@ from imports import imported
 from layer_oracle import attend
 from oracles import assert_same
 from run_pages import ROOT
-from torch.nn import functional as F
 
 import attention
 
@@ -32,9 +32,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def variants(path):
     """Execute the file, as a reader would who has it in the folder."""
-    module = types.ModuleType("attention_variants")
-    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
-    return module
+    return types.SimpleNamespace(**runpy.run_path(path))
 
 
 # ---- each equation again, of the scores of all pairs
@@ -118,6 +116,12 @@ CASES = {
 sizes = st.integers(1, 5)
 
 
+def options_for(name, n, k, v):
+    """Draw what a function reads beside queries, keys and values, in float64."""
+    drawn = CASES[name][1](n, k, v)
+    return {one: each.double() if torch.is_tensor(each) else each for one, each in drawn.items()}
+
+
 @pytest.mark.parametrize("name", CASES)
 @given(
     n=sizes,
@@ -130,22 +134,19 @@ sizes = st.integers(1, 5)
 )
 def test_each_is_the_one_of_its_equation(variants, name, n, m, k, v, is_causal, is_masked, seed):
     torch.manual_seed(seed)
-    equation, options_for = CASES[name]
     m = n if is_causal else m
     query, key, value = (
-        torch.randn(rows, width, dtype=torch.float64, requires_grad=True)
-        for rows, width in ((n, k), (m, k), (m, v))
+        torch.randn(rows, width, dtype=torch.float64) for rows, width in ((n, k), (m, k), (m, v))
     )
-    options = {
-        option: given.double().requires_grad_() if torch.is_tensor(given) else given
-        for option, given in options_for(n, k, v).items()
-    }
+    options = options_for(name, n, k, v)
+    leaves = [query, key, value, *filter(torch.is_tensor, options.values())]
+    for leaf in leaves:
+        leaf.requires_grad_()
     mask = torch.rand(n, m) > 0.4 if is_masked else None
     allowed = torch.ones(n, m, dtype=torch.bool) if mask is None else mask
     allowed = allowed & (torch.arange(m) <= torch.arange(n)[:, None]) if is_causal else allowed
     ours = getattr(variants, name)(query, key, value, mask, is_causal, **options)
-    theirs = equation(query, key, value, allowed, *options.values())
-    leaves = [query, key, value, *filter(torch.is_tensor, options.values())]
+    theirs = CASES[name][0](query, key, value, allowed, *options.values())
     assert_same(ours, theirs, TOLERANCE, leaves)
     blind = ~allowed.any(dim=-1)
     assert not ours[blind].any()
@@ -216,10 +217,7 @@ def test_heads_and_texts_are_computed_side_by_side(variants, name):
     B, h, n, k = 2, 3, 5, 4
     query, key, value = torch.randn(3, B, h, n, k, dtype=torch.float64)
     mask = torch.rand(B, 1, n, n) > 0.3
-    options = {
-        option: given.double() if torch.is_tensor(given) else given
-        for option, given in CASES[name][1](n, k, k).items()
-    }
+    options = options_for(name, n, k, k)
     each = {"sink": torch.randn(h).double(), "gate": torch.randn(B, h, n, k).double()}
     options |= {option: each[option] for option in options if option in each}
     together = getattr(variants, name)(query, key, value, mask, **options)
@@ -234,15 +232,6 @@ def test_heads_and_texts_are_computed_side_by_side(variants, name):
                 query[b, head], key[b, head], value[b, head], mask[b, 0], **alone
             )
             torch.testing.assert_close(together[b, head], one, rtol=TOLERANCE, atol=TOLERANCE)
-
-
-def test_softmax_attention_is_torchs_and_the_packages(variants):
-    query, key, value = torch.randn(3, 2, 3, 6, 4, dtype=torch.float64)
-    ours = variants.softmax_attention(query, key, value, is_causal=True)
-    theirs = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-    torch.testing.assert_close(ours, theirs, rtol=TOLERANCE, atol=TOLERANCE)
-    packages, _ = attention.scaled_dot_product_attention(query, key, value, is_causal=True)
-    torch.testing.assert_close(ours, packages, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def test_the_file_needs_torch_alone_and_says_what_each_function_does(path, variants):
@@ -290,20 +279,21 @@ def test_what_the_lesson_says(page):
 RECORD = json.loads((ROOT / "docs/experiments/variants/results.json").read_text(encoding="utf-8"))
 
 
+def runs(name):
+    return [RECORD["runs"][f"{name}|0.01|{seed}"] for seed in (1, 2, 3)]
+
+
 def interval(name, measured):
     """Return the ends of the 95 % interval of the difference from softmax, from its definition."""
-    of = {
-        who: [RECORD["runs"][f"{who}|0.01|{seed}"][measured] for seed in (1, 2, 3)]
-        for who in (name, "softmax")
-    }
-    gaps = [a - b for a, b in zip(of[name], of["softmax"], strict=True)]
+    pairs = zip(runs(name), runs("softmax"), strict=True)
+    gaps = [one[measured] - softmax[measured] for one, softmax in pairs]
     reach = 4.303 * statistics.stdev(gaps) / math.sqrt(3)
     return statistics.mean(gaps) - reach, statistics.mean(gaps) + reach
 
 
 def mean_by_position(name):
     """Average the loss of each range of positions over the seeds."""
-    each = [RECORD["runs"][f"{name}|0.01|{seed}"]["loss by position"] for seed in (1, 2, 3)]
+    each = [run["loss by position"] for run in runs(name)]
     return {one: statistics.mean(found[one] for found in each) for one in each[0]}
 
 
@@ -345,8 +335,8 @@ def test_the_text_says_which_losses_differ_from_that_of_softmax_by_more_than_noi
 def test_the_text_says_what_copying_sinks_and_activations_there_are():
     mean = {
         name: {
-            key: statistics.mean(RECORD["runs"][f"{name}|0.01|{seed}"][key] for seed in (1, 2, 3))
-            for key, one in RECORD["runs"]["softmax|0.01|1"].items()
+            key: statistics.mean(run[key] for run in runs(name))
+            for key, one in runs("softmax")[0].items()
             if isinstance(one, float)
         }
         for name in RECORD["costs"]
@@ -372,10 +362,7 @@ def test_the_text_says_what_copying_sinks_and_activations_there_are():
     assert (round(min(gate), 3), round(max(gate), 3)) == (-0.064, -0.055)
     equal = statistics.mean(1 / keys for keys in range(33, 129))
     assert abs(mean["softmax"]["weight on the first token"] - equal) < 0.2 * equal
-    largest = [
-        round(RECORD["runs"][f"sigmoid|0.01|{seed}"]["largest activation over the median"])
-        for seed in (1, 2, 3)
-    ]
+    largest = [round(run["largest activation over the median"]) for run in runs("sigmoid")]
     assert largest == [115, 15, 35]
     loss = {key: one["loss"] for key, one in RECORD["runs"].items()}
     for lr in (0.005, 0.01, 0.02):
