@@ -3,13 +3,13 @@
 import io
 import json
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import sheet
 import torch
 from pypdf import PdfReader
+from run_pages import CELL, ROOT
 from torch.nn import functional as F
 from typst import TypstError
 
@@ -21,9 +21,7 @@ from attention import (
     scaled_dot_product_attention,
 )
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "sheet.md").read_text("utf-8")
-CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PAGE = (ROOT / "docs" / "sheet.md").read_text("utf-8")
 CODE = re.findall(r"```\n(.*?)\n```", sheet.SOURCE.read_text("utf-8"), re.DOTALL)
 POINTS = {"a4": (595, 842), "us-letter": (612, 792)}
 

@@ -5,10 +5,9 @@ import math
 import re
 
 import pytest
-from run_pages import ROOT, run
+from run_pages import CELL, ROOT, run
 
 DOCS = ROOT / "docs"
-CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.DOTALL | re.MULTILINE)
 CLAIM = re.compile(r"^torch\.allclose\(", re.MULTILINE)
 QUESTIONS = (DOCS / "questions.md").read_text("utf-8")
 # What torch says of two answers, which say it, too.

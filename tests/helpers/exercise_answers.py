@@ -8,7 +8,7 @@ import warnings
 from unittest.mock import patch
 
 import torch
-from run_pages import ROOT
+from run_pages import CELL, ROOT
 
 import attention.exercises
 
@@ -18,7 +18,6 @@ EXERCISE = re.compile(
     r"^:::\{solution-start\} ex-\1\n:label: sol-\1\n:::\n(.*?)^:::\{solution-end\}",
     re.DOTALL | re.MULTILINE,
 )
-CELL = re.compile(r"^```\{code-cell\} ipython3\n(?::[^\n]*\n)?(.*?)^```", re.DOTALL | re.MULTILINE)
 TEXTS = {
     path.stem: path.read_text(encoding="utf-8")
     for path in sorted(FOLDER.glob("*.md"))

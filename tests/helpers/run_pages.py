@@ -27,6 +27,8 @@ import attention
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "gallery"
 PACKAGE = Path(attention.__file__).parent  # where it is installed, which may be elsewhere
+# The code of a cell of a page, without its options
+CELL = re.compile(r"^```\{code-cell\} ipython3\n(?::[^\n]*\n)?(.*?)^```", re.DOTALL | re.MULTILINE)
 CHECK = "_check_shape"
 QUICK = "QUICK"
 SHAPE = r"\([\w +*]*,[\w +*,]*\)"
