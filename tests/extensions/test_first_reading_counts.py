@@ -1,11 +1,6 @@
 """What a first reading of the core lessons takes, and how it is counted."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
 from first_reading import (
     MOST_LINES_IN_ALL,

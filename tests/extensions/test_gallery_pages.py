@@ -110,15 +110,18 @@ SOURCE = (
 )
 
 
+def offered(source, page=LESSON, **settings):
+    """Return the source of a page with what it offers."""
+    settings = {"release": "1.2", "html_baseurl": "https://a.b/", "colab_url": ""} | settings
+    text = [source]
+    app = SimpleNamespace(config=SimpleNamespace(**settings))
+    gallery_pages.offer_downloads(app, page, text)
+    return text[0]
+
+
 def test_a_page_offers_itself_and_the_package():
-    address = "https://example.org/site/"
-    config = SimpleNamespace(release="1.2", html_baseurl=address, colab_url="")
-    app = SimpleNamespace(config=config)
-    source, other = [SOURCE], [SOURCE]
-    gallery_pages.offer_downloads(app, LESSON, source)
-    gallery_pages.offer_downloads(app, "training", other)
-    assert other == [SOURCE]
-    (text,) = source
+    assert offered(SOURCE, "training") == SOURCE
+    text = offered(SOURCE)
     assert text.index("Title\n=====\n") < text.index("run-it-yourself")
     for kind in ("Notebook <plot_4_masks.ipynb>", "script <plot_4_masks.py>"):
         assert text.count(f":download:`{kind}`") == 1
@@ -128,28 +131,21 @@ def test_a_page_offers_itself_and_the_package():
     assert "only::" not in text.partition("Title")[0]
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
-    assert f"    pip install {install_line('1.2', address, 'plot')}\n" in text
+    assert f"    pip install {install_line('1.2', 'https://a.b/', 'plot')}\n" in text
     assert "Colab" not in text
 
 
 def test_a_lesson_offers_itself_where_it_says_how_long_it_runs():
-    config = SimpleNamespace(release="1.2", html_baseurl="https://example.org/", colab_url="")
-    source = [
-        SOURCE.replace(
-            "=====\n", "=====\n\nWhat?\n\nYou need it. Running\nthe page\ntakes long.\n\nNext.\n"
-        )
-    ]
-    gallery_pages.offer_downloads(SimpleNamespace(config=config), LESSON, source)
-    assert source[0].index("takes long.\n") < source[0].index("run-it-yourself")
-    assert source[0].index("run-it-yourself") < source[0].index("\n\nNext.\n")
+    begins = "=====\n\nWhat?\n\nYou need it. Running\nthe page\ntakes long.\n\nNext.\n"
+    text = offered(SOURCE.replace("=====\n", begins))
+    assert text.index("takes long.\n") < text.index("run-it-yourself")
+    assert text.index("run-it-yourself") < text.index("\n\nNext.\n")
 
 
 def test_a_release_opens_its_pages_in_colab():
     colab = "https://colab.research.google.com/github/a/b/blob/notebooks"
-    config = SimpleNamespace(release="1.2", html_baseurl="https://a.b/", colab_url=f"{colab}/")
-    source = [SOURCE]
-    gallery_pages.offer_downloads(SimpleNamespace(config=config), LESSON, source)
-    assert f"      * `Open in Colab <{colab}/core/plot_4_masks.ipynb>`__" in source[0]
+    link = f"      * `Open in Colab <{colab}/core/plot_4_masks.ipynb>`__"
+    assert link in offered(SOURCE, colab_url=f"{colab}/")
 
 
 def test_the_page_of_all_lessons_has_its_header_alone():
