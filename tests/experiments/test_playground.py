@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -43,6 +44,7 @@ from experiments.playground.students import (
 )
 
 RESULTS = json.loads(OUT.read_text(encoding="utf-8"))
+TINY = load_file(trained.MODELS / "tiny" / "model.safetensors")
 SIZES = {
     "mean": {"embed_dim": 5},
     "energy": {"embed_dim": 5},
@@ -52,6 +54,11 @@ TOKENIZER = train_tokenizer(
     ["the film is good but never dull", "the plot isn't good", "no zebra lacks a plot"],
     min_frequency=1,
 )
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def config_of(kind: str) -> PageConfig:
@@ -202,8 +209,7 @@ def test_joined_texts_keep_their_labels_and_distractors_are_of_the_same_source()
 def test_the_measured_sentences_are_balanced_and_train_nothing():
     texts = [row["text"].upper() for row in read_sentences()]
     assert len(unmeasured(Reviews([*texts, "Another one."], [1] * (len(texts) + 1)))) == 1
-    with SENTENCES.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(SENTENCES)
     assert len(rows) >= 150
     assert len({row["text"] for row in rows}) == len(rows)
     counts = Counter((row["kind"], row["part"], row["label"]) for row in rows)
@@ -271,11 +277,10 @@ def test_a_model_is_missing_if_it_or_the_data_changed():
 
 
 def test_the_tiny_models_arrows_do_not_lie_on_one_line():
-    weights = load_file(trained.MODELS / "tiny" / "model.safetensors")
-    words = weights["embedding.weight"][len(SPECIALS) :]  # (words, 3)
+    words = TINY["embedding.weight"][len(SPECIALS) :]  # (words, 3)
     for name in trained.MATRICES:
         large, small = torch.linalg.svdvals(
-            (words - words.mean(dim=0)) @ weights[f"attention.{name}.weight"].T
+            (words - words.mean(dim=0)) @ TINY[f"attention.{name}.weight"].T
         )
         assert small > large / 4, name
 
@@ -297,8 +302,7 @@ def test_the_committed_models_get_right_what_is_recorded(kind):
 
 @pytest.mark.parametrize("kind", trained_models.KINDS)
 def test_at_least_88_of_100_sentences_of_somebody_else_are_right(kind):
-    with SENTENCES.with_name("strangers.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(trained.STRANGERS)
     assert len(rows) == 120
     right = [
         (trained_models.answer(kind, row["text"]).logit > 0) is (row["label"] == "positive")
@@ -310,30 +314,27 @@ def test_at_least_88_of_100_sentences_of_somebody_else_are_right(kind):
 def test_a_sentence_has_trained_vectors_and_matrices():
     found = trained.sentence(["Not", "bad", "don't", "qwxz"])
     assert found["words"] == ["Not", "bad", "don't", "qwxz"]
-    weights = load_file(trained.MODELS / "tiny" / "model.safetensors")
     ids = [trained_models.tokenizer().token_to_id(word) for word in ("not", "bad")]
-    wanted = weights["embedding.weight"][[*ids, UNK_ID, UNK_ID]]
+    wanted = TINY["embedding.weight"][[*ids, UNK_ID, UNK_ID]]
     assert torch.equal(torch.tensor(found["x"]), wanted)
     assert wanted[0].ne(wanted[1]).all()
     for name in trained.MATRICES:
         matrix = torch.tensor(found[name])
         assert matrix.shape == (3, 2)
-        assert torch.equal(matrix, weights[f"attention.{name}.weight"].T)
+        assert torch.equal(matrix, TINY[f"attention.{name}.weight"].T)
 
 
 def test_the_tiny_model_is_right_as_often_as_it_says():
     # Once more, by the words and the formula
-    state = load_file(trained.MODELS / "tiny" / "model.safetensors")
     ids = trained_models.tokenizer().get_vocab()
-    with trained.STRANGERS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(trained.STRANGERS)
     right = 0
     for row in rows:
         words = re.findall("[a-z]+", row["text"].lower())
-        x = state["embedding.weight"][[ids.get(word, UNK_ID) for word in words]]  # (n, 3)
-        query, key, value = (x @ state[f"attention.{name}.weight"].T for name in trained.MATRICES)
+        x = TINY["embedding.weight"][[ids.get(word, UNK_ID) for word in words]]  # (n, 3)
+        query, key, value = (x @ TINY[f"attention.{name}.weight"].T for name in trained.MATRICES)
         mixed = (query @ key.T / math.sqrt(2)).softmax(dim=-1) @ value  # (n, 2)
-        logit = mixed.mean(dim=0) @ state["classifier.weight"][0] + state["classifier.bias"]
+        logit = mixed.mean(dim=0) @ TINY["classifier.weight"][0] + TINY["classifier.bias"]
         right += (logit > 0).item() is (row["label"] == "positive")
     assert trained.right_answers() == (right, len(rows))
     assert right > 0.75 * len(rows)
