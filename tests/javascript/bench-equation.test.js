@@ -3,13 +3,10 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { randomFrom, randomState } = require("./bench-states.js");
-const { expected, openPage, same } = require("./page.js");
+const { lesson, openPage, same } = require("./page.js");
 
-const TEXTS = ["bench-texts", "bench-explain-gradients", "bench-explain", "bench-equation"];
-const NAMES = ["tensors", "attention", "dom", "bench", ...TEXTS, "bench-state"];
-const { bench, benchEquation, benchState } = openPage(NAMES).lab;
-const WORDS = ["Your", "journey", "starts", "with", "one", "step"];
-const STATE = benchState.begin({ words: WORDS, ...expected.worked_example });
+const { bench, benchEquation, benchState } = openPage().lab;
+const STATE = benchState.begin(lesson);
 
 const textOf = (part) => (typeof part === "string" ? part : part.parts.map(textOf).join(""));
 const shown = (name) => benchEquation.typeset(bench.explain(STATE).get(name).text);

@@ -3,14 +3,10 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { randomFrom, randomState } = require("./bench-states.js");
-const { expected, near, openPage, same } = require("./page.js");
+const { lesson, near, openPage, same } = require("./page.js");
 
-const TEXTS = ["bench-texts", "bench-explain-gradients", "bench-explain"];
-const NAMES = ["tensors", "attention", "dom", "bench", ...TEXTS, "bench-state"];
-const { bench, benchState } = openPage(NAMES).lab;
-const lesson = expected.worked_example;
-const WORDS = ["Your", "journey", "starts", "with", "one", "step"];
-const STATE = benchState.begin({ words: WORDS, ...lesson });
+const { bench, benchState } = openPage().lab;
+const STATE = benchState.begin(lesson);
 const TRAINED = {
   ...STATE,
   targets: [
@@ -130,8 +126,8 @@ test("a number depends on its sources alone, and on every input among them", () 
 
 test("the gradient by a key comes from a column of the scores and of the queries", () => {
   same(structuredClone(bench.explain(TRAINED).get("dKey.3.1").sources), [
-    ...WORDS.map((_, i) => `dScaled.${i}.3`),
-    ...WORDS.map((_, i) => (i === 1 ? "query.1" : `query.${i}.1`)),
+    ...lesson.words.map((_, i) => `dScaled.${i}.3`),
+    ...lesson.words.map((_, i) => (i === 1 ? "query.1" : `query.${i}.1`)),
   ]);
 });
 

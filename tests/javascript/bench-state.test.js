@@ -3,19 +3,17 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { randomFrom, randomState, range } = require("./bench-states.js");
-const { expected, openPage, same } = require("./page.js");
+const { lesson, openPage, same } = require("./page.js");
 
-const NAMES = ["tensors", "attention", "bench", "bench-state"];
-const { begin, decode, drawnWords, encode, vectorOf, withWords } = openPage(NAMES).lab.benchState;
-const WORDS = ["Your", "journey", "starts", "with", "one", "step"];
-const STATE = structuredClone(begin({ words: WORDS, ...expected.worked_example }));
+const { begin, decode, drawnWords, encode, vectorOf, withWords } = openPage().lab.benchState;
+const STATE = structuredClone(begin(lesson));
 
 test("a lesson's state is a copy of its numbers, with nothing masked and no targets", () => {
-  const numbers = structuredClone({ words: WORDS, ...expected.worked_example });
+  const numbers = structuredClone(lesson);
   const state = begin(numbers);
   state.heads[0].W_query[0][0] = 5;
   state.words[0] = "My";
-  same([numbers.W_query[0][0], numbers.words[0]], [expected.worked_example.W_query[0][0], "Your"]);
+  same([numbers.W_query[0][0], numbers.words[0]], [lesson.W_query[0][0], "Your"]);
   const { isCausal, padding, isScaled, temperature, targets, contexts, forbidden } = STATE;
   same([isCausal, padding, isScaled, temperature], [false, 0, true, 1]);
   same([targets, contexts, forbidden], [[], [], []]);
@@ -212,14 +210,10 @@ test("a link with one part replaced by itself is still read", () => {
 const HOSTILE = {
   "nothing at all": ["", /version/],
   "no text": [null, /characters/],
-  "an object": [{}, /characters/],
   "an unknown version": [encode(STATE).replace("1.", "2."), /another version/],
-  "no version": [encode(STATE).slice(2), /another version/],
   "the version alone": ["1.", /missing or was changed/],
   "too many characters": [`1.${"A".repeat(8000)}`, /8000 characters/],
   "what is not base64": ["1.@@@@", /missing or was changed/],
-  "letters of another alphabet": ["1.слово", /missing or was changed/],
-  "percent signs": [`1.${encodeURIComponent("[]")}`, /missing or was changed/],
   "bytes that are not UTF-8": [text(Buffer.from([0x22, 0xff, 0x22])), /missing or was changed/],
   "what is not JSON": [text("alert(1)"), /missing or was changed/],
   "half of a link": [encode(STATE).slice(0, 200), /missing or was changed/],
@@ -227,7 +221,6 @@ const HOSTILE = {
   "a null": [text("null"), /parts/],
   "too few parts": [text("[[]]"), /parts/],
   "too many parts": [text(JSON.stringify(Array(14).fill(0))), /parts/],
-  "brackets without end": [text("[".repeat(5000)), /missing or was changed/],
   "nested brackets": [text("[".repeat(2900) + "]".repeat(2900)), /parts/],
   "words that are one text": [changed("words", "Your journey"), /not words/],
   "a word that is a number": [changed("words", [1, 2, 3, 4, 5, 6]), /not words/],

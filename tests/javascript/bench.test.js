@@ -3,14 +3,11 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { randomFrom, randomState } = require("./bench-states.js");
-const { expected, near, openPage, same } = require("./page.js");
+const { lesson, near, openPage, same } = require("./page.js");
 
-const NAMES = ["tensors", "attention", "bench", "bench-state"];
-const { bench, benchState, tensors } = openPage(NAMES).lab;
+const { bench, benchState, tensors } = openPage().lab;
 const { forward, gradients, loss, step } = bench;
-const lesson = expected.worked_example;
-const WORDS = ["Your", "journey", "starts", "with", "one", "step"];
-const STATE = benchState.begin({ words: WORDS, ...lesson });
+const STATE = benchState.begin(lesson);
 
 for (const [name, changed] of Object.entries({
   plain: {},
@@ -34,7 +31,7 @@ test("two heads stand beside each other in the context", () => {
   const { heads, context } = forward({ ...STATE, heads: [head, other] });
   same(
     context,
-    WORDS.map((_, i) => [...heads[0].context[i], ...heads[1].context[i]]),
+    lesson.words.map((_, i) => [...heads[0].context[i], ...heads[1].context[i]]),
   );
   near(context[2].slice(0, 2), lesson.layers.plain.context[2]);
 });
@@ -88,7 +85,7 @@ test("what is masked has no part in the loss", () => {
     [0, 5, 5],
   ];
   const contexts = [[0, 2, 9, 9]];
-  const forbidden = WORDS.map((_, j) => [2, j]);
+  const forbidden = lesson.words.map((_, j) => [2, j]);
   const state = { ...STATE, targets, contexts, forbidden, isCausal: true };
   near(loss(state, forward(state)), -Math.log(lesson.layers.causal.weights[5][5]));
   const nothing = { ...state, targets: targets.slice(0, 1) };

@@ -4,11 +4,10 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { expected, openPage, same } = require("./page.js");
 
-const NAMES = ["tensors", "attention", "models", "bench", "bench-state", "bpe", "writer"];
 const { script, tokens, encoded } = expected.writer;
 
 async function open() {
-  const { lab } = openPage(NAMES, { "../_static/lab-writer.js": script });
+  const { lab } = openPage({ "../_static/lab-writer.js": script });
   return { ...lab.bpe, vocabulary: (await lab.models.load("writer")).vocabulary };
 }
 

@@ -2,23 +2,15 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { expected, near, openPage, same } = require("./page.js");
+const { expected, near, openModel, same } = require("./page.js");
 
-const NAMES = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
 const ROUNDING = 1e-9;
-
-async function open(kind) {
-  const { words, model } = expected.models[kind];
-  const files = { "../_static/lab-words.js": words, [`../_static/lab-${kind}.js`]: model };
-  const { lab } = openPage(NAMES, files);
-  return { lab, ids: await lab.models.load("words"), model: await lab.models.load(kind) };
-}
 
 const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
 
 for (const kind of ["mean", "energy", "qkv"]) {
   test(`${kind} reads every text as the package does`, async () => {
-    const { lab, ids, model } = await open(kind);
+    const { lab, ids, model } = await openModel(kind);
     for (const one of expected.models[kind].readings) {
       const tokens = lab.tokens.tokensOf(ids, one.text, one.distractor);
       const answer = lab.tokens.readTokens(model, tokens);
@@ -45,7 +37,7 @@ for (const kind of ["mean", "energy", "qkv"]) {
   });
 
   test(`the contributions of ${kind} and its bias sum to the logit, its weights to 1`, async () => {
-    const { lab, ids, model } = await open(kind);
+    const { lab, ids, model } = await openModel(kind);
     for (const { text, distractor } of expected.models[kind].readings) {
       const tokens = lab.tokens.tokensOf(ids, text, distractor);
       const { contributions, logit, map, weights } = lab.tokens.readTokens(model, tokens);
@@ -56,7 +48,7 @@ for (const kind of ["mean", "energy", "qkv"]) {
   });
 
   test(`${kind} has only its bias to say of an empty text`, async () => {
-    const { lab, ids, model } = await open(kind);
+    const { lab, ids, model } = await openModel(kind);
     for (const text of ["", "<br />", "12!"]) {
       const answer = lab.tokens.readTokens(model, lab.tokens.tokensOf(ids, text));
       assert.equal(answer.logit, model.b);
@@ -67,7 +59,7 @@ for (const kind of ["mean", "energy", "qkv"]) {
 }
 
 test("where the first word of a clause is deleted, the next one starts it", async () => {
-  const { lab, ids, model } = await open("mean");
+  const { lab, ids, model } = await openModel("mean");
   const tokens = lab.tokens.tokensOf(ids, "never the old plot! Good film", "", new Set([4]));
   const { read } = lab.tokens.readTokens(model, tokens);
   same(

@@ -2,22 +2,13 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { expected, near, openPage } = require("./page.js");
+const { lesson, near, openPage } = require("./page.js");
 
-const { benchEquation, lessonNumbers, tensors } = openPage([
-  "tensors",
-  "attention",
-  "dom",
-  "bench",
-  "bench-equation",
-  "lesson-numbers",
-]).lab;
+const { benchEquation, lessonNumbers, tensors } = openPage().lab;
 const { NAMED, STOPS, learn, sumOf } = lessonNumbers;
-const WORDS = ["Your", "journey", "starts", "with", "one", "step"];
-const LESSON = { words: WORDS, ...expected.worked_example };
 
 test("a sum names its factors, and ends with what the products add up to", () => {
-  const [a, b] = [LESSON.x[1], tensors.transpose(LESSON.W_query)[0]];
+  const [a, b] = [lesson.x[1], tensors.transpose(lesson.W_query)[0]];
   const text = sumOf("number 1 of query_2", "x_2 · column 1 of W_query", a, b, 4);
   const [name, factors, products, result] = text.split(" = ");
   assert.equal(name, "number 1 of query_2");
@@ -44,8 +35,8 @@ test("the stops rise from 0 to 2000, by those with a name", () => {
 });
 
 test("training begins with the lesson's weights and is gradient descent", () => {
-  const seen = learn(LESSON);
-  near(seen[0].weights, expected.worked_example.layers.plain.weights);
+  const seen = learn(lesson);
+  near(seen[0].weights, lesson.layers.plain.weights);
   for (const { weights, mean, loss } of seen) {
     const onTargets = weights.map((row, i) => row[(i + 1) % row.length]);
     near(mean, onTargets.reduce((a, b) => a + b) / onTargets.length);
@@ -63,14 +54,14 @@ test("the first step subtracts the gradient, here by finite differences", () => 
   const lossOf = (numbers) =>
     weightsOf(numbers).reduce((sum, row, i) => sum - Math.log(row[(i + 1) % 6]) / 6, 0);
   const moved = (name, r, c, by) => {
-    const changed = LESSON[name].map((row) => [...row]);
+    const changed = lesson[name].map((row) => [...row]);
     changed[r][c] += by;
-    return { ...LESSON, [name]: changed };
+    return { ...lesson, [name]: changed };
   };
   const slope = (name, r, c) =>
     (lossOf(moved(name, r, c, 1e-5)) - lossOf(moved(name, r, c, -1e-5))) / 2e-5;
   const after = (name) =>
-    LESSON[name].map((row, r) => row.map((number, c) => number - slope(name, r, c) / 2));
-  const stepped = { ...LESSON, W_query: after("W_query"), W_key: after("W_key") };
-  near(learn(LESSON)[1].weights, weightsOf(stepped), 1e-8);
+    lesson[name].map((row, r) => row.map((number, c) => number - slope(name, r, c) / 2));
+  const stepped = { ...lesson, W_query: after("W_query"), W_key: after("W_key") };
+  near(learn(lesson)[1].weights, weightsOf(stepped), 1e-8);
 });

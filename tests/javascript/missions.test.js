@@ -4,17 +4,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { openPage } = require("./page.js");
 
-const names = [
-  "tensors",
-  "attention",
-  "dom",
-  "numbers",
-  "bench",
-  "bench-state",
-  "workbench",
-  "workbench-learning",
-];
-const { lab } = openPage([...names, "workbench-missions"]);
+const { lab } = openPage();
 const of = (name) => lab.workbenchMissions.MISSIONS.find((one) => one.name === name);
 
 const NONE = [

@@ -4,7 +4,7 @@ const assert = require("node:assert/strict");
 const fs = require("node:fs");
 const path = require("node:path");
 const { test } = require("node:test");
-const { SCRIPTS, openPage } = require("./page.js");
+const { NAMES, SCRIPTS, openPage } = require("./page.js");
 
 // Those that start something on a page do so as soon as they are read: they need the page.
 const STARTERS = [
@@ -20,30 +20,8 @@ const STARTERS = [
 const ALL = fs.readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"));
 
 test("what a script takes from another is there", () => {
-  const first = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
-  const texts = ["bench-texts", "bench-explain-gradients", "bench-explain", "bench-equation"];
-  const bench = ["bench", ...texts, "bench-state", "bench-python"];
-  const parts = [
-    "sentence",
-    "map",
-    "planes",
-    "numbers",
-    "options",
-    "learning",
-    "share",
-    "missions",
-  ];
-  const workbench = [
-    "plane",
-    "plane-drag",
-    "workbench",
-    ...parts.map((part) => `workbench-${part}`),
-  ];
-  const writing = ["bpe", "writer", "writer-heads"];
-  const walk = ["walk-frames", "walk-texts", "lesson-numbers", "puzzle-judge", "puzzle-maps"];
-  const names = [...first, "numbers", "map", ...bench, ...workbench, ...writing, ...walk];
-  assert.equal(names.length + STARTERS.length, ALL.length);
-  const { lab } = openPage(names);
+  assert.equal(NAMES.length + STARTERS.length, ALL.length);
+  const { lab } = openPage();
   for (const file of ALL) {
     const source = fs.readFileSync(path.join(SCRIPTS, file), "utf-8");
     for (const [, taken, from] of source.matchAll(/const \{ (.*) \} = lab\.(\w+);/g)) {

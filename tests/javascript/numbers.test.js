@@ -4,7 +4,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { openPage, same } = require("./page.js");
 
-const { readNumber, readingsOfMany, readingsOfOne } = openPage(["tensors", "numbers"]).numberReader;
+const { readNumber, readingsOfMany, readingsOfOne } = openPage().numberReader;
 const values = (typed) => readingsOfMany(typed).map(({ value }) => value);
 
 // What people type and Python prints where one number is asked for, and all that it can mean

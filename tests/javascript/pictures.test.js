@@ -4,17 +4,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { near, openPage, same } = require("./page.js");
 
-const bench = [
-  "numbers",
-  "bench",
-  "plane",
-  "plane-drag",
-  "workbench",
-  "workbench-map",
-  "workbench-planes",
-  "workbench-learning",
-];
-const { dom, plane, ...lab } = openPage(["tensors", "attention", "dom", ...bench]).lab;
+const { dom, plane, ...lab } = openPage().lab;
 
 const WORDS = ["the", "cat"];
 

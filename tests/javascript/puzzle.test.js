@@ -7,7 +7,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { near, openPage, same } = require("./page.js");
 
-const { puzzleJudge } = openPage(["tensors", "puzzle-judge"]).lab;
+const { puzzleJudge } = openPage().lab;
 const { countNumbers, forward, judge, judgeClaim, read, write } = puzzleJudge;
 
 const FIRST = {

@@ -3,8 +3,7 @@
 const { test } = require("node:test");
 const { openPage, same } = require("./page.js");
 
-const { countUnread, encode, splitWords, SEPARATOR, UNKNOWN } = openPage(["tensors", "tokenizer"])
-  .lab.tokenizer;
+const { countUnread, encode, splitWords, SEPARATOR, UNKNOWN } = openPage().lab.tokenizer;
 
 for (const [name, text, words] of [
   ["nothing", "", []],

@@ -2,25 +2,14 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { expected, near, openPage, same } = require("./page.js");
+const { near, openModel, openPage, same } = require("./page.js");
 
-const NAMES = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
-const { dom, tokens } = openPage(NAMES).lab;
+const { dom, tokens } = openPage().lab;
 const NONE = new Map(); // no word is known
 
-async function openMean() {
-  const { words, model } = expected.models.mean;
-  const files = { "../_static/lab-words.js": words, "../_static/lab-mean.js": model };
-  const { lab } = openPage(NAMES, files);
-  return {
-    ...lab.tokens,
-    ids: await lab.models.load("words"),
-    model: await lab.models.load("mean"),
-  };
-}
-
 test("of a long text the end is read", async () => {
-  const { ids, model, readTokens, tokensOf } = await openMean();
+  const { ids, lab, model } = await openModel("mean");
+  const { readTokens, tokensOf } = lab.tokens;
   const { read, shown, skipped } = readTokens(model, tokensOf(ids, "a b c d e f g h i j"));
   assert.equal(skipped, 2);
   assert.equal(shown.map((one) => one.word).join(""), "cdefghij");
@@ -28,7 +17,8 @@ test("of a long text the end is read", async () => {
 });
 
 test("a deleted word makes room for one at the beginning", async () => {
-  const { ids, model, readTokens, tokensOf } = await openMean();
+  const { ids, lab, model } = await openModel("mean");
+  const { readTokens, tokensOf } = lab.tokens;
   const some = tokensOf(ids, "a b c d e f g h i j", "", new Set([4]));
   const { read, shown, skipped } = readTokens(model, some);
   assert.equal(skipped, 1);
@@ -37,7 +27,8 @@ test("a deleted word makes room for one at the beginning", async () => {
 });
 
 test("a deleted word is not read, and one of a distractor can't be deleted", async () => {
-  const { ids, model, readTokens, tokensOf } = await openMean();
+  const { ids, lab, model } = await openModel("mean");
+  const { readTokens, tokensOf } = lab.tokens;
   const { logit, shown } = readTokens(model, tokensOf(ids, "the bad film", "", new Set([1])));
   same(
     shown.map((one) => one.isDeleted),

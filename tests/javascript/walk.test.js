@@ -4,7 +4,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { near, openPage, same } = require("./page.js");
 
-const { lab } = openPage(["tensors", "attention", "dom", "walk-frames", "walk-texts"]);
+const { lab } = openPage();
 const { STEPS, drawn, fitted, frame, layout, modelOf, percent } = lab.walkFrames;
 const { caption, plain, rows } = lab.walkTexts;
 

@@ -4,12 +4,11 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { expected, near, openPage, same } = require("./page.js");
 
-const NAMES = ["tensors", "attention", "models", "bench", "bench-state", "bpe", "writer"];
 const { script, readings } = expected.writer;
 const SINGLE = 1e-4; // the package computes in 32 bits
 
 async function open() {
-  const { lab } = openPage(NAMES, { "../_static/lab-writer.js": script });
+  const { lab } = openPage({ "../_static/lab-writer.js": script });
   return { ...lab.writer, ...lab.bpe, model: await lab.models.load("writer") };
 }
 
