@@ -4,12 +4,12 @@ A site knows its own address or does not, by SITE_URL; either way all of its pag
 """
 
 import re
-from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
 
 import pytest
 from accessibility import violations
+from bs4 import BeautifulSoup
 from built_site import SITE, page_names
 from playwright.sync_api import expect
 
@@ -19,28 +19,23 @@ MADE = {"404.html", "genindex.html", "search.html"}  # by Sphinx, of no source
 PAGES = [name for name in page_names() if name not in MADE and not name.startswith("_modules/")]
 
 
-class Head(HTMLParser):
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.tags: dict[str, str] = {}
-        self.canonical = ""
-        self.feed((SITE / name).read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = dict(attributes)
-        if tag == "meta" and (name := found.get("property") or found.get("name")):
-            assert name == "viewport" or name not in self.tags, f"{name} is there twice"
-            self.tags[name] = found["content"] or ""
-        elif tag == "link" and found.get("rel") == "canonical":
-            self.canonical = found["href"] or ""
+def head(name: str) -> tuple[dict[str, str], str]:
+    """Read the tags of a page's head, each of which is there once, and the page's address."""
+    page, _, _ = (SITE / name).read_text(encoding="utf-8").partition("</head>")
+    soup = BeautifulSoup(page, "html.parser")
+    tags = [(tag.get("property") or tag.get("name"), tag.get("content")) for tag in soup("meta")]
+    names = [name for name, _ in tags if name not in (None, "viewport")]
+    assert sorted(names) == sorted(set(names))
+    canonical = soup.find("link", rel="canonical")
+    return dict(tags), canonical["href"] if canonical else ""
 
 
-ADDRESS = Head("index.html").canonical.removesuffix("index.html")
+ADDRESS = head("index.html")[1].removesuffix("index.html")
 with_address = pytest.mark.skipif(not ADDRESS, reason="the site was built without SITE_URL")
 
 
 def test_every_description_is_of_one_page_alone():
-    texts = [Head(name).tags["description"] for name in PAGES]
+    texts = [head(name)[0]["description"] for name in PAGES]
     assert len(texts) > 10
     assert all(20 < len(text) <= 200 for text in texts)
     assert len(set(texts)) == len(texts)
@@ -48,22 +43,22 @@ def test_every_description_is_of_one_page_alone():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_says_what_is_shown_when_it_is_shared(name):
-    head = Head(name)
+    tags, canonical = head(name)
     if not ADDRESS:
-        assert head.canonical == ""
-        assert not HEAD & set(head.tags)
+        assert canonical == ""
+        assert not HEAD & set(tags)
         return
-    assert head.canonical == head.tags["og:url"] == ADDRESS + name
-    assert set(head.tags) >= HEAD
-    assert head.tags["og:description"] == head.tags["description"]
-    assert head.tags["og:image"].startswith(ADDRESS)
-    assert (SITE / head.tags["og:image"].removeprefix(ADDRESS)).is_file()
+    assert canonical == tags["og:url"] == ADDRESS + name
+    assert set(tags) >= HEAD
+    assert tags["og:description"] == tags["description"]
+    assert tags["og:image"].startswith(ADDRESS)
+    assert (SITE / tags["og:image"].removeprefix(ADDRESS)).is_file()
 
 
 @with_address
 def test_a_card_is_drawn_in_the_browser_at_its_size(visit, http_root):
     for name in ("index.html", "glossary.html"):
-        tags = Head(name).tags
+        tags, _ = head(name)
         page = visit(http_root + tags["og:image"].removeprefix(ADDRESS)).page
         size = page.evaluate("[document.images[0].naturalWidth, document.images[0].naturalHeight]")
         assert size == [1200, 630] == [int(tags[f"og:image:{s}"]) for s in ("width", "height")]

@@ -6,42 +6,30 @@ What leads to other sites can't be followed without a network. It is listed besi
 
 import functools
 import os
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
+from bs4 import BeautifulSoup
 from built_site import SITE, page_names
 
 ROOT = "http://site/"
 FOREIGN = Path(__file__).parent / "foreign_links.txt"
 
 
-class Links(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-        self.anchors = {"", "top"}
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        for name, value in attributes:
-            if name in ("href", "src", "data") and value:
-                self.targets.append(value)
-            elif name in ("id", "name") and value:
-                self.anchors.add(value)
-
-
 @functools.cache
-def links(name: str) -> Links:
-    parser = Links()
-    parser.feed((SITE / name).read_text(encoding="utf-8"))
-    return parser
+def links(name: str) -> tuple[list[str], set[str]]:
+    """List what a page leads to or shows, and the places in it that a link may lead to."""
+    parts = BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser").find_all()
+    targets = [part[key] for part in parts for key in ("href", "src", "data") if part.get(key)]
+    anchors = {part[key] for part in parts for key in ("id", "name") if part.get(key)}
+    return targets, anchors | {"", "top"}
 
 
 @pytest.mark.parametrize("name", page_names())
 def test_every_link_leads_somewhere(name):
     lost = []
-    for target in links(name).targets:
+    for target in links(name)[0]:
         url = urlsplit(urljoin(ROOT + name, target))
         if url.netloc != "site":
             continue
@@ -49,14 +37,15 @@ def test_every_link_leads_somewhere(name):
         is_page = path.endswith(".html")
         if not (SITE / path).is_file():
             lost.append(f"{target}: no such file")
-        elif is_page and unquote(url.fragment) not in links(path).anchors:
+        elif is_page and unquote(url.fragment) not in links(path)[1]:
             lost.append(f"{target}: no such anchor")
     assert lost == []
 
 
 def test_links_are_found_at_all():
-    assert len(links("index.html").targets) > 30
-    assert "the-lessons" in links("index.html").anchors
+    targets, anchors = links("index.html")
+    assert len(targets) > 30
+    assert "the-lessons" in anchors
 
 
 def test_every_link_to_another_site_is_listed():
@@ -67,7 +56,7 @@ def test_every_link_to_another_site_is_listed():
         if (address := os.environ.get(name))
     )
     listed = set(FOREIGN.read_text(encoding="utf-8").splitlines()[1:])
-    found = {urldefrag(target)[0] for name in page_names() for target in links(name).targets}
+    found = {urldefrag(target)[0] for name in page_names() for target in links(name)[0]}
     foreign = {url for url in found if urlsplit(url).netloc and not url.startswith((*own, "//"))}
     assert sorted(foreign - listed) == []
     assert sorted(listed - foreign) == []

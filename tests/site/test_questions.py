@@ -4,9 +4,9 @@ That each is found in the words of who asks is tested in test_site.py, with all 
 """
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
+from bs4 import BeautifulSoup
 from built_site import SITE
 from playwright.sync_api import expect
 
@@ -15,54 +15,28 @@ PAGE = "questions.html"
 ANCHORS = Path(__file__).with_name("question_anchors.txt").read_text(encoding="utf-8").splitlines()
 
 
-class Sections(HTMLParser):
-    """The addresses of each question, and where the list of titles leads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[list[str]] = []
-        self.questions: list[list[str]] = []
-        self.listed: list[str] = []
-        self.divisions: list[bool] = []  # for each open one: is it the list, or in it?
-        self.feed((SITE / PAGE).read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = dict(attributes)
-        in_list = bool(self.divisions and self.divisions[-1])
-        if tag == "div":
-            self.divisions.append(in_list or "titles" in (found.get("class") or "").split())
-        elif tag == "section":
-            self.open.append([found.get("id") or ""])
-        elif tag == "span" and self.open and found.get("id"):
-            self.open[-1].append(found["id"] or "")
-        elif tag == "h3":
-            # What follows is text, with ids of citations.
-            self.questions.append(list(self.open[-1]))
-        elif tag == "a" and in_list:
-            self.listed.append((found["href"] or "").removeprefix("#"))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "div":
-            self.divisions.pop()
-        elif tag == "section":
-            self.open.pop()
+SOUP = BeautifulSoup((SITE / PAGE).read_text(encoding="utf-8"), "html.parser")
+# The addresses of each question
+QUESTIONS = [
+    [title.parent["id"], *(span["id"] for span in title.find_previous_siblings("span", id=True))]
+    for title in SOUP("h3")
+]
 
 
 def test_every_question_keeps_its_addresses_and_has_a_short_one():
-    questions = Sections().questions
-    assert len(questions) > 100
+    assert len(QUESTIONS) > 100
     kept = {line.split()[0]: line.split() for line in ANCHORS}
-    assert sorted(each[0] for each in questions) == sorted(kept), "a line each in the list"
-    for first, *others in questions:
+    assert sorted(each[0] for each in QUESTIONS) == sorted(kept), "a line each in the list"
+    for first, *others in QUESTIONS:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+){0,4}", first), first
         assert set(kept[first]) <= {first, *others}
 
 
 def test_all_titles_are_listed_as_links_in_their_order_under_the_parts():
-    found = Sections()
-    questions = [each[0] for each in found.questions]
-    assert [target for target in found.listed if target in set(questions)] == questions
-    assert 8 <= len(found.listed) - len(questions) <= 12  # the parts
+    questions = [each[0] for each in QUESTIONS]
+    listed = [link["href"].removeprefix("#") for link in SOUP.select("div.titles a")]
+    assert [target for target in listed if target in set(questions)] == questions
+    assert 8 <= len(listed) - len(questions) <= 12  # the parts
 
 
 def test_a_question_that_is_found_is_opened_at_its_own_address(visit, root):
