@@ -96,9 +96,11 @@ class Visit:
         self.requests.clear()
         self.complaints.clear()
 
-    def foreign(self, root: str) -> list[str]:
-        """List the requests that left the site."""
-        return [url for url in self.requests if not url.startswith((root, "data:", "blob:"))]
+    def troubles(self, root: str) -> list[str]:
+        """List the complaints, and the requests that left the site."""
+        own = (root, "data:", "blob:")
+        foreign = [f"asked for {url}" for url in self.requests if not url.startswith(own)]
+        return self.complaints + foreign
 
 
 @pytest.fixture(scope="session")
@@ -145,6 +147,12 @@ def visit(browser: Browser, left: dict[str, list[Visit]]) -> Iterator[Callable[.
             left[kind].append(one)
         else:
             one.context.close()
+
+
+@pytest.fixture
+def page(visit: Callable[..., Visit], http_root: str, request: pytest.FixtureRequest) -> Page:
+    """The file's PAGE."""
+    return visit(http_root + request.module.PAGE).page
 
 
 @pytest.fixture

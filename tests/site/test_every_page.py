@@ -45,7 +45,7 @@ def test_a_page_is_sound_light_and_soon_there(visit, http_root, name):
     seen, cost = open_soon(visit, http_root + name)
     print(f"{name}: {cost}")
     found = wrong(seen.page, ["desktop", "phone"], ["light", "dark"])
-    found += seen.complaints + seen.foreign(http_root)
+    found += seen.troubles(http_root)
     assert not found, "\n".join(found)
     assert cost["bytes"] <= 1_000_000
     assert cost["requests"] <= 40

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from attention.exercises import EXERCISES, check
 
+PAGE = "exercises/scale.html"
 BOXES = {
     path.stem: re.findall(r'data-task="ex-([\w-]+)" data-key', path.read_text(encoding="utf-8"))
     for path in sorted(SITE.glob("exercises/*.html"))
@@ -131,8 +132,7 @@ def test_a_verdict_can_be_read_by_everyone(visit, http_root):
     assert unsound(page, "desktop", "phone", within=".answer") == []
 
 
-def test_a_box_is_used_from_the_keyboard_and_speaks(visit, http_root):
-    page = visit(http_root + "exercises/scale.html").page
+def test_a_box_is_used_from_the_keyboard_and_speaks(page):
     page.get_by_label("Your answer").first.focus()
     page.keyboard.type("1800")
     page.keyboard.press("Enter")
@@ -142,8 +142,7 @@ def test_a_box_is_used_from_the_keyboard_and_speaks(visit, http_root):
     assert page.evaluate("document.activeElement.textContent") == "Check"
 
 
-def test_what_is_done_is_remembered_counted_and_forgotten(visit, http_root):
-    page = visit(http_root + "exercises/scale.html").page
+def test_what_is_done_is_remembered_counted_and_forgotten(page, http_root):
     title = page.locator("#ex-divide-by > .admonition-title")
     assert "solved" not in title.inner_text()
     solve(page, http_root)

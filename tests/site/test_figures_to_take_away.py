@@ -89,8 +89,7 @@ def test_a_browser_downloads_a_file_and_draws_it_on_white(visit, http_root):
     corner, colours = seen.page.evaluate(COLOURS, link.get_attribute("href"))
     assert corner == "255,255,255,255"
     assert colours > 20
-    assert seen.complaints == []
-    assert seen.foreign(http_root) == []
+    assert seen.troubles(http_root) == []
 
 
 @pytest.mark.parametrize("name", ["gallery/core/plot_3_scaling_variance.html", "training.html"])

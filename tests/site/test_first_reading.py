@@ -3,7 +3,7 @@
 from accessibility import unsound
 from playwright.sync_api import expect
 
-LESSON = "gallery/core/plot_7_transformer_block.html"
+PAGE = "gallery/core/plot_7_transformer_block.html"
 NEXT = "gallery/core/plot_8_sentiment_training.html"
 LOOK = "details.closer-look"
 ALL_OPEN = f"document.querySelectorAll('{LOOK}:not([open])').length === 0"
@@ -13,8 +13,7 @@ def switch(page):
     return page.get_by_test_id("closer-looks").locator("input")
 
 
-def test_a_first_reading_leaves_closer_looks_out_until_one_asks(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_a_first_reading_leaves_closer_looks_out_until_one_asks(page):
     looks = page.locator(LOOK)
     assert looks.count() > 3
     assert page.locator(f"{LOOK}[open]").count() == 0
@@ -25,8 +24,7 @@ def test_a_first_reading_leaves_closer_looks_out_until_one_asks(visit, http_root
     expect(inside).to_be_visible()
 
 
-def test_one_switch_unfolds_those_of_all_lessons_and_is_remembered(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_one_switch_unfolds_those_of_all_lessons_and_is_remembered(page, http_root):
     expect(page.get_by_test_id("closer-looks")).to_contain_text(str(page.locator(LOOK).count()))
     listed = page.locator(".toc-tree a.closer").first
     expect(listed).to_be_hidden()
@@ -41,28 +39,26 @@ def test_one_switch_unfolds_those_of_all_lessons_and_is_remembered(visit, http_r
     assert page.locator(f"{LOOK}[open]").count() == 0
 
 
-def test_a_link_to_a_closer_look_opens_it_alone(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_a_link_to_a_closer_look_opens_it_alone(page, http_root):
     name = page.locator(f"section:has(> {LOOK})").nth(1).get_attribute("id")
-    for address in (f"{http_root}{LESSON}#{name}", f"{http_root}{NEXT}"):
+    for address in (f"{http_root}{PAGE}#{name}", f"{http_root}{NEXT}"):
         page.goto(address)
-    page.goto(f"{http_root}{LESSON}#{name}")
+    page.goto(f"{http_root}{PAGE}#{name}")
     expect(page.locator(f"[id='{name}'] > {LOOK}")).to_have_attribute("open", "")
     assert page.locator(f"{LOOK}[open]").count() == 1
 
 
 def test_whoever_has_no_scripts_or_prints_has_them_open(visit, http_root):
-    page = visit(http_root + LESSON, java_script_enabled=False).page
+    page = visit(http_root + PAGE, java_script_enabled=False).page
     looks = page.locator(LOOK)
     assert page.locator(f"{LOOK}[open]").count() == looks.count() > 3
-    page = visit(http_root + LESSON).page
+    page = visit(http_root + PAGE).page
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate(ALL_OPEN)
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(f"{LOOK}[open]").count() == 0
 
 
-def test_an_unfolded_lesson_is_accessible(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_an_unfolded_lesson_is_accessible(page):
     switch(page).set_checked(True)
     assert unsound(page, "phone", "desktop", themes=["light", "dark"]) == []

@@ -1,8 +1,8 @@
 """The home page: short, with three promises, and two models that wait for their reader."""
 
 import pytest
-from playwright.sync_api import expect
 
+PAGE = "index.html"
 SHADES = """all => all.map((map) => new Set(
   map.getContext("2d").getImageData(0, 0, map.width, map.height).data).size)"""
 # True when the model has written its text
@@ -10,8 +10,7 @@ AT_REST = "document.querySelector('[data-testid=write]').ariaDisabled === 'false
 
 
 @pytest.mark.parametrize(("width", "most"), [(1440, 3_000), (390, 4_500)])
-def test_it_is_short(visit, http_root, width, most):
-    page = visit(http_root + "index.html").page
+def test_it_is_short(page, width, most):
     page.set_viewport_size({"width": width, "height": 900})
     page.get_by_test_id("review-input").scroll_into_view_if_needed()
     page.get_by_test_id("token").first.wait_for()
@@ -23,8 +22,7 @@ def test_it_is_short(visit, http_root, width, most):
     assert page.evaluate("document.documentElement.scrollHeight") <= most
 
 
-def test_each_promise_has_a_picture_and_the_next_page_is_the_first_lesson(visit, http_root):
-    page = visit(http_root + "index.html").page
+def test_each_promise_has_a_picture_and_the_next_page_is_the_first_lesson(page):
     cards = page.locator(".sd-card")
     assert cards.count() == 3
     for card in cards.all():
@@ -59,13 +57,4 @@ def test_the_model_that_writes_comes_when_it_is_asked(visit, root, motion):
     button.click()
     page.wait_for_function(AT_REST)
     assert text.inner_text() != written  # by another seed
-    assert seen.complaints == []
-    assert seen.foreign(root) == []
-
-
-def test_the_review_is_read_once_its_reader_comes_near(visit, root):
-    page = visit(root + "index.html").page
-    probability = page.get_by_test_id("probability")
-    expect(probability).to_be_empty()
-    page.locator("#home-lab").scroll_into_view_if_needed()
-    expect(probability).to_contain_text("% positive")
+    assert seen.troubles(root) == []

@@ -39,23 +39,22 @@ def test_mistakes_and_texts_that_cannot_be_read_are_accessible(lab):
 
 
 def test_the_tab_key_reaches_every_control(lab):
-    page = lab
-    page.get_by_test_id("token").first.click()
-    page.get_by_test_id("effects").locator("tr").wait_for()
-    wanted = page.evaluate(
+    lab.get_by_test_id("token").first.click()
+    lab.get_by_test_id("effects").locator("tr").wait_for()
+    wanted = lab.evaluate(
         """() => { const all = document.querySelectorAll(
           "#review-lab :is(button, select, textarea, input:not([type=radio]), [tabindex='0'])");
         return [...all].filter((part) => part.checkVisibility() && part.tabIndex === 0).length; }"""
     )
-    page.get_by_test_id("sample").focus()
+    lab.get_by_test_id("sample").focus()
     seen = 1
     for _ in range(50):
-        page.keyboard.press("Tab")
-        seen += page.evaluate(
+        lab.keyboard.press("Tab")
+        seen += lab.evaluate(
             """document.activeElement.matches("#review-lab *")
                && document.activeElement.type !== "radio" """
         )
-        if page.evaluate("document.activeElement.dataset.testid") == "reset":
+        if lab.evaluate("document.activeElement.dataset.testid") == "reset":
             break
     # Each box of words is one stop.
     assert wanted == 10

@@ -4,22 +4,20 @@ import re
 
 import pytest
 from accessibility import unsound
-from built_site import SITE
 from playwright.sync_api import expect
 
 LESSON = "gallery/core/plot_1_qkv_derivation.html"
 NUMBER = re.compile(r"−?\d+\.\d+")
 
 
-def come_near(page):
-    page.locator("#figure-5").scroll_into_view_if_needed()  # where the training is, once it is near
-    page.get_by_test_id("training").wait_for()
-    return page
-
-
 @pytest.fixture
-def lesson(visit, http_root):
-    return come_near(visit(http_root + LESSON).page)
+def lesson(visit, root):
+    """The lesson with its training, which is there once one is near."""
+    seen = visit(root + LESSON)
+    seen.page.locator("#figure-5").scroll_into_view_if_needed()
+    seen.page.get_by_test_id("training").wait_for()
+    yield seen.page
+    assert seen.troubles(root) == []
 
 
 def numbers(text):
@@ -143,6 +141,7 @@ def test_the_training_is_that_of_the_page(lesson):
     assert all(sum(numbers(row.inner_text())) == pytest.approx(1, abs=0.031) for row in rows)
 
 
+@pytest.mark.parametrize("root", ["http"], indirect=True)
 def test_one_can_watch_it_learn_and_stop(lesson):
     box = lesson.get_by_test_id("training")
     slider, button = box.get_by_role("slider"), box.get_by_role("button")
@@ -161,26 +160,9 @@ def test_one_can_watch_it_learn_and_stop(lesson):
     expect(button).to_have_text("Watch it learn")
 
 
+@pytest.mark.parametrize("root", ["http"], indirect=True)
 def test_the_figures_are_sound_in_both_themes_and_fit(lesson):
     assert unsound(lesson, "narrow", "phone", "desktop", within=".live") == []
-
-
-def test_they_work_from_a_folder(visit):
-    root = SITE.as_uri() + "/"
-    seen = visit(root + LESSON)
-    page = come_near(seen.page)
-    scores, product, training = map(page.get_by_test_id, ("scores", "product", "training"))
-    scores.locator("button").nth(7).click()
-    check_sum(scores, scores.locator("button").nth(7), 0.011)
-    product.get_by_label("W_key").check(force=True)
-    product.locator("button").last.click()
-    check_sum(product, product.locator("button").last, 0.0002)
-    page.get_by_test_id("roles").get_by_label("with", exact=True).check(force=True)
-    expect(page.get_by_test_id("roles").locator(".live-sum")).to_contain_text("query_4 · key_5")
-    training.get_by_role("slider").press("Home")
-    expect(training.locator("output")).to_have_text("step 0")
-    assert seen.complaints == []
-    assert seen.foreign(root) == []
 
 
 def test_who_wants_no_motion_has_the_slider(visit, http_root):

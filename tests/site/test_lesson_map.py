@@ -7,7 +7,8 @@ from playwright.sync_api import expect
 
 from attention.exercises import EXERCISES
 
-PAGES = ["index.html", "gallery/index.html"]
+PAGE = "gallery/index.html"
+PAGES = ["index.html", PAGE]
 MAP = "[data-testid=lesson-map]"
 SCALE = "gallery/core/plot_3_scaling_variance"
 HEADS = "gallery/core/plot_5_multi_head"
@@ -46,7 +47,7 @@ def test_each_lesson_is_once_on_the_map_as_a_link_with_its_minutes(visit, http_r
 
 @pytest.mark.parametrize("name", PAGES)
 def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root, name):
-    page = visit(http_root + name, size="desktop").page
+    page = visit(http_root + name).page
     more = page.get_by_role("button", name="16 more lessons, in 4 branches")
     if name == "index.html":
         more.click()
@@ -127,8 +128,7 @@ def test_a_lesson_shows_how_far_one_is(visit, http_root):
     expect(page.locator(".stops span")).to_have_count(9)
 
 
-def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
-    page = visit(http_root + "gallery/index.html").page
+def test_a_station_that_is_pointed_at_shows_what_it_needs(page):
     station(page, HEADS).focus()
     needed = page.locator(f"{MAP} .needed").evaluate_all(f"all => all.map({DIRECTORIES})")
     assert [f"gallery/{one.removesuffix('.html')}" for one in needed] == lessons()[HEADS].needs
@@ -142,8 +142,7 @@ def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
     expect(page.locator(f"{MAP} .needed")).to_have_count(2)
 
 
-def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
-    page = visit(http_root + "gallery/index.html").page
+def test_a_station_that_is_pointed_at_says_what_it_shows(page):
     about = page.locator(f"{MAP} .about")
     rotary, scale = lessons()[ROTARY], lessons()[SCALE]
     first, second = (lessons()[need].short_title for need in rotary.needs)
@@ -172,8 +171,7 @@ def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
     page.wait_for_url("**/plot_1_qkv_derivation.html")
 
 
-def test_what_a_station_shows_covers_no_other_and_its_way_stays_dark(visit, http_root):
-    page = visit(http_root + "gallery/index.html").page
+def test_what_a_station_shows_covers_no_other_and_its_way_stays_dark(page):
     about = page.locator(f"{MAP} .about")
     place = about.bounding_box()
     for lesson, lines in (
@@ -217,8 +215,7 @@ def test_the_home_page_begins_with_the_core_lessons(visit, http_root, size):
     expect(still.locator(f"{MAP} a").locator("visible=true")).to_have_count(25)
 
 
-def test_a_legend_counts_what_is_solved(visit, http_root):
-    page = visit(http_root + "gallery/index.html").page
+def test_a_legend_counts_what_is_solved(page, visit, http_root):
     legend = page.locator(f"{MAP} .legend")
     expect(legend).to_contain_text(f"0 of {len(lessons())} lessons read (tinted), 0 solved")
     page.evaluate("page => localStorage.setItem('attention-read', JSON.stringify([page]))", SCALE)

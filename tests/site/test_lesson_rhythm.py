@@ -5,7 +5,6 @@ from lessons import lessons
 from playwright.sync_api import expect
 
 CORE = [name for name in lessons() if name.startswith("gallery/core/")]
-DESKTOP = {"width": 1440, "height": 900}
 FIRST, FURTHEST, MOST_CODE = 900, 2500, 1 / 3  # pixels, pixels, and a share of the page
 # What a reader looks at or touches; a table and an icon are neither.
 RHYTHM = """async () => {
@@ -41,8 +40,7 @@ TABLES = "gallery/deeper/plot_7_qk_of_a_real_model.html"
 
 @pytest.mark.parametrize("name", CORE)
 def test_a_picture_is_near_wherever_one_reads(visit, http_root, name):
-    page = visit(f"{http_root}{name}.html").page
-    page.set_viewport_size(DESKTOP)
+    page = visit(f"{http_root}{name}.html", size="laptop").page
     page.wait_for_load_state("networkidle")
     found = page.evaluate(RHYTHM)
     assert found["first"] <= FIRST
@@ -75,8 +73,7 @@ def test_a_short_output_is_in_sight(visit, http_root):
 
 
 def test_a_figure_takes_the_width_of_the_page(visit, http_root):
-    page = visit(http_root + LESSON).page
-    page.set_viewport_size(DESKTOP)
+    page = visit(http_root + LESSON, size="laptop").page
     page.wait_for_load_state("networkidle")
     picture = page.locator("#figure-2 img")
     assert picture.bounding_box()["width"] >= 736

@@ -5,11 +5,10 @@ from built_site import SIZES
 from playwright.sync_api import expect
 
 FOLDED = "details.folded-code"
-LESSON = "gallery/core/plot_7_transformer_block.html"
+PAGE = "gallery/core/plot_7_transformer_block.html"
 
 
-def test_drawing_code_is_opened_from_the_keyboard_and_copied(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_drawing_code_is_opened_from_the_keyboard_and_copied(page):
     fold = page.locator(FOLDED).first
     code = fold.locator("pre")
     expect(code).to_be_hidden()
@@ -23,7 +22,7 @@ def test_drawing_code_is_opened_from_the_keyboard_and_copied(visit, http_root):
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_drawing_code_is_on_paper_and_opens_without_scripts_too(visit, root, scripts):
-    page = visit(root + LESSON, java_script_enabled=scripts).page
+    page = visit(root + PAGE, java_script_enabled=scripts).page
     fold = page.locator(FOLDED).first
     page.emulate_media(media="print")
     assert fold.locator("pre").bounding_box()["height"] > 50
@@ -36,14 +35,13 @@ def test_drawing_code_is_on_paper_and_opens_without_scripts_too(visit, root, scr
 
 def test_a_link_into_folded_code_opens_it(visit, http_root):
     """The browser's own search finds text in a closed fold as a link to that text does."""
-    page = visit(http_root + LESSON).page
+    page = visit(http_root + PAGE).page
     assert page.locator(f"{FOLDED}[open]").count() == 0
-    page.goto(f"{http_root}{LESSON}#:~:text=draw_block()")
+    page.goto(f"{http_root}{PAGE}#:~:text=draw_block()")
     page.wait_for_function(f"document.querySelectorAll('{FOLDED}[open]').length === 1")
 
 
-def test_the_sidebar_lists_the_tracks_and_numbers_the_core_lessons(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_the_sidebar_lists_the_tracks_and_numbers_the_core_lessons(page):
     captions = page.locator(".sidebar-tree .caption").all_inner_texts()
     tracks = ["Core lessons", "Practice", "Going deeper", "Case studies", "Reference"]
     assert [caption.lower() for caption in captions] == [track.lower() for track in tracks]
@@ -53,7 +51,7 @@ def test_the_sidebar_lists_the_tracks_and_numbers_the_core_lessons(visit, http_r
     assert place == "Core lessons · 7 of 9 · 10 to 60 minutes"
 
 
-@pytest.mark.parametrize("name", ["index.html", LESSON, "credits.html"])
+@pytest.mark.parametrize("name", ["index.html", PAGE, "credits.html"])
 def test_the_sidebar_shows_the_page_one_reads(visit, http_root, name):
     page = visit(http_root + name).page
     own = page.locator(".sidebar-tree .current-page")
@@ -70,8 +68,7 @@ def test_the_sidebar_shows_the_page_one_reads(visit, http_root, name):
         page.wait_for_function(seen)
 
 
-def test_a_page_is_cited_without_leaving_its_column(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_a_page_is_cited_without_leaving_its_column(page):
     page.locator("summary", has_text="Cite this page").click()
     entry = page.locator(".about-this-page pre")
     assert entry.inner_text().startswith("@misc{attention-gallery-core-plot-7-transformer-block,")
@@ -95,8 +92,7 @@ CUT = """(selector) => [...document.querySelectorAll(selector)]
   .filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)"""
 
 
-def test_contents_headings_and_code_fit_every_width(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_contents_headings_and_code_fit_every_width(page):
     open_all = "for (const fold of document.querySelectorAll('article details')) fold.open = true;"
     page.evaluate(open_all)
     for width in (1440, 1280, 1024, 780, 640, 390):
@@ -110,8 +106,7 @@ def test_contents_headings_and_code_fit_every_width(visit, http_root):
             assert page.evaluate(CUT, "article .highlight-Python pre") == []
 
 
-def test_on_paper_no_line_is_cut_and_nothing_covers_the_text(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_on_paper_no_line_is_cut_and_nothing_covers_the_text(page):
     page.set_viewport_size({"width": 700, "height": 1000})  # about a sheet's width
     page.emulate_media(media="print")
     assert page.evaluate(CUT, "article pre") == []

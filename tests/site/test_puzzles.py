@@ -11,7 +11,7 @@ from puzzle_solutions import MORE, SOLUTIONS, WRONG
 
 from attention.exercises.puzzles import PUZZLES, RANGES, judge_puzzle, read_state
 
-PAGE = "puzzles.html"
+PAGE = "puzzles.html#puzzle=first-word"
 PER_PUZZLE = 20  # states drawn at random
 
 
@@ -53,8 +53,7 @@ def key_of_position(page):
     return page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
 
 
-def test_the_page_has_the_puzzles_of_the_package_and_judges_as_python_does(open_page):
-    page = open_page(PAGE)
+def test_the_page_has_the_puzzles_of_the_package_and_judges_as_python_does(page):
     found = json.loads(page.locator("script.puzzles").text_content())
     assert all(one.pop("lesson_title") for one in found.values())
     assert found == PUZZLES
@@ -89,7 +88,7 @@ def test_a_solution_in_the_address_is_seen_to_be_one(open_page):
         for name, values in SOLUTIONS.items()
     ]
     assert list(SOLUTIONS) == list(PUZZLES)
-    page = open_page(PAGE + hashes[0])
+    page = open_page("puzzles.html" + hashes[0])
     verdict = page.get_by_test_id("puzzle-verdict")
     for (name, values), written in zip(SOLUTIONS.items(), hashes, strict=True):
         page.evaluate("written => { location.hash = written; }", written)
@@ -107,8 +106,7 @@ def test_a_solution_in_the_address_is_seen_to_be_one(open_page):
         assert is_done == ("impossible" in values), name  # to open a link is no deed
 
 
-def test_typing_sliding_undoing_and_the_address(open_page):
-    page = open_page(PAGE + "#puzzle=first-word")
+def test_typing_sliding_undoing_and_the_address(page):
     verdict, count = page.get_by_test_id("puzzle-verdict"), page.get_by_test_id("puzzle-count")
     page.get_by_role("textbox", name="W_query, always 1, number 1", exact=True).fill("1")
     key_of_position(page).fill("−5")  # with a real minus sign
@@ -136,8 +134,7 @@ def test_typing_sliding_undoing_and_the_address(open_page):
     assert field.input_value() == "0"
 
 
-def test_what_was_taken_back_can_be_done_again(open_page):
-    page = open_page(PAGE + "#puzzle=first-word")
+def test_what_was_taken_back_can_be_done_again_and_stays_so_on_coming_back(page):
     field = key_of_position(page)
     undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
     field.fill("7")
@@ -147,10 +144,14 @@ def test_what_was_taken_back_can_be_done_again(open_page):
     undo.click()
     field.fill("8")  # another way: what was taken back is gone
     assert redo.is_disabled()
+    undo.click()
+    for other in (1, 3):
+        page.locator(".puzzle-list button").nth(other).click()
+    assert field.input_value() == "0"
 
 
 def test_a_wrong_reason_waits_for_numbers_before_the_next_claim(open_page):
-    page = open_page(PAGE + "#puzzle=width-one")
+    page = open_page("puzzles.html#puzzle=width-one")
     claim = page.get_by_role("button", name="It is impossible")
     wrong = next(i for i in range(3) if i != PUZZLES["width-one"]["impossible"]["right"])
     page.locator("[name=puzzle-claim]").nth(wrong).check()
@@ -161,8 +162,7 @@ def test_a_wrong_reason_waits_for_numbers_before_the_next_claim(open_page):
     assert claim.is_enabled()
 
 
-def test_a_weight_is_changed_in_its_place(open_page):
-    page = open_page(PAGE + "#puzzle=first-word")
+def test_a_weight_is_changed_in_its_place(page):
     cell = page.locator('.puzzle-maps [data-name="map.1.0"]').element_handle()
     page.get_by_role("textbox", name="W_query, always 1, number 1", exact=True).fill("1")
     key_of_position(page).fill("-5")
@@ -173,7 +173,7 @@ def test_a_weight_is_changed_in_its_place(open_page):
 
 
 def test_what_one_holds_stays_when_another_sentence_is_shown(open_page):
-    page = open_page(PAGE + "#puzzle=one-takes-all")
+    page = open_page("puzzles.html#puzzle=one-takes-all")
     slider, temperature = map(page.locator, ("[data-part=slider]", "[data-name=temperature]"))
     temperature.fill("0.29")  # only another sentence fails
     assert page.get_by_test_id("puzzle-verdict").get_attribute("data-reason") == "elsewhere"
@@ -183,26 +183,18 @@ def test_what_one_holds_stays_when_another_sentence_is_shown(open_page):
     assert slider.bounding_box() == before
 
 
-def test_the_page_counts_what_is_solved(open_page):
-    page = open_page(PAGE + "#puzzle=first-word")
+def test_what_is_solved_is_counted_and_marked_on_the_map(page, http_root):
     progress = page.get_by_test_id("puzzle-progress")
     assert progress.inner_text() == "0 of 15 solved"
     page.evaluate("doneStore.mark('puzzle-first-word')")
     assert progress.inner_text() == "1 of 15 solved"
-
-
-def test_what_was_taken_back_stays_so_on_coming_back(open_page):
-    page = open_page(PAGE + "#puzzle=first-word")
-    field = key_of_position(page)
-    field.fill("7")
-    page.get_by_role("button", name="Undo").click()
-    page.locator(".puzzle-list button").nth(1).click()
-    page.locator(".puzzle-list button").nth(3).click()
-    assert field.input_value() == "0"
+    page.goto(http_root + "gallery/index.html")
+    station = page.locator('.lesson-map a[href*="plot_6_positions"]')
+    assert "1 of 2 puzzles" in station.inner_text()
 
 
 def test_hints_open_one_at_a_time(open_page):
-    page = open_page(PAGE + "#puzzle=previous-word")
+    page = open_page("puzzles.html#puzzle=previous-word")
     hints = page.get_by_test_id("puzzle-hint")
     total = len(PUZZLES["previous-word"]["hints"])
     assert hints.count() == total
@@ -212,13 +204,13 @@ def test_hints_open_one_at_a_time(open_page):
 
 
 def test_a_bad_address_says_what_is_wrong_and_opens_a_puzzle(open_page):
-    page = open_page(PAGE + "#puzzle=first-word&W_key=1,2")
+    page = open_page("puzzles.html#puzzle=first-word&W_key=1,2")
     assert "W_key has 4 numbers" in page.get_by_role("alert").inner_text()
     expect(page.get_by_test_id("puzzle")).to_be_visible()
 
 
 def test_with_keys_alone_one_goes_from_puzzle_to_puzzle_and_changes_a_number(open_page):
-    page = open_page(PAGE + "#puzzle=one-takes-all")
+    page = open_page("puzzles.html#puzzle=one-takes-all")
     page.get_by_role("textbox", name="temperature", exact=True).focus()
     for _ in range(18):
         page.keyboard.press("ArrowDown")
@@ -233,12 +225,5 @@ def test_with_keys_alone_one_goes_from_puzzle_to_puzzle_and_changes_a_number(ope
 @pytest.mark.parametrize("name", ["first-word", "two-heads", "not-good", "width-one"])
 def test_it_is_sound_on_every_screen(open_page, name):
     # Colours that fade from theme to theme would be read on their way.
-    page = open_page(PAGE + f"#puzzle={name}", motion="reduce")
+    page = open_page(f"puzzles.html#puzzle={name}", motion="reduce")
     assert unsound(page, "wide", "phone", within=".puzzle") == []
-
-
-def test_a_solved_puzzle_is_marked_on_the_map(open_page):
-    page = open_page("gallery/index.html")
-    page.evaluate("doneStore.mark('puzzle-first-word')")
-    station = page.locator('.lesson-map a[href*="plot_6_positions"]')
-    assert "1 of 2 puzzles" in station.inner_text()

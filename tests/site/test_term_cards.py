@@ -2,12 +2,12 @@
 
 from playwright.sync_api import expect
 
-LESSON = "gallery/core/plot_2_attention_layer.html"
+PAGE = "gallery/core/plot_2_attention_layer.html"
 TERM = "article a[href*='#term-']"
 
 
 def test_a_card_opens_for_the_pointer_and_says_what_the_glossary_says(visit, root):
-    seen = visit(root + LESSON)
+    seen = visit(root + PAGE)
     page, card = seen.page, seen.page.locator("#term-card")
     link = page.locator(TERM).first
     assert card.count() == 0  # a page that nobody asks loads no meanings
@@ -24,7 +24,7 @@ def test_a_card_opens_for_the_pointer_and_says_what_the_glossary_says(visit, roo
     card.wait_for(state="hidden")
     term = card.locator("strong").text_content()
     meaning = card.text_content().removeprefix(term).strip()
-    page.goto(root + LESSON.rsplit("/", 1)[0] + "/" + address)
+    page.goto(root + PAGE.rsplit("/", 1)[0] + "/" + address)
     entry = page.locator(f"dt[id='{address.split('#')[1]}']")
     assert entry.text_content().startswith(term)
     definition = entry.locator("xpath=following-sibling::dd[1]").text_content()
@@ -32,8 +32,7 @@ def test_a_card_opens_for_the_pointer_and_says_what_the_glossary_says(visit, roo
     assert not seen.complaints
 
 
-def test_every_term_has_a_card_that_opens_by_focus_and_closes_by_escape(visit, http_root):
-    page = visit(http_root + LESSON).page
+def test_every_term_has_a_card_that_opens_by_focus_and_closes_by_escape(page):
     page.get_by_test_id("closer-looks").locator("input").check()
     card, links = page.locator("#term-card"), page.locator(TERM)
     page.keyboard.press("Tab")  # the keyboard is what is used
@@ -48,7 +47,7 @@ def test_every_term_has_a_card_that_opens_by_focus_and_closes_by_escape(visit, h
 
 
 def test_a_first_tap_opens_the_card_and_a_second_the_glossary(visit, http_root):
-    page = visit(http_root + LESSON, size="phone", has_touch=True, is_mobile=True).page
+    page = visit(http_root + PAGE, size="phone", has_touch=True, is_mobile=True).page
     card, link = page.locator("#term-card"), page.locator(TERM).first
     link.tap()
     card.wait_for(state="visible")

@@ -180,4 +180,4 @@ def test_fonts_are_small_and_ours_and_nothing_moves_when_they_come(visit, root):
       .map((font) => [font.family.replaceAll('"', ""), font.display])""")
     for family in ("Inter", "JetBrains Mono", "Source Serif 4"):
         assert [family, "swap"] in loaded
-    assert seen.foreign(root) == []
+    assert seen.troubles(root) == []

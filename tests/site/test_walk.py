@@ -58,6 +58,11 @@ def walk(visit, http_root):
     return open_
 
 
+@pytest.fixture
+def page(walk):
+    return walk()
+
+
 def step(page):
     return int(page.get_by_test_id("walk-step").get_attribute("data-value"))
 
@@ -102,8 +107,7 @@ def test_in_a_lesson_the_picture_and_what_turns_it_fit_a_laptops_screen(walk):
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
-def test_the_first_screen_has_title_field_arcs_caption_and_next(walk, size):
-    page = walk()
+def test_the_first_screen_has_title_field_arcs_caption_and_next(page, size):
     page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
     page.reload()
     page.locator(".walk.is-live").wait_for()
@@ -119,8 +123,7 @@ def test_the_first_screen_has_title_field_arcs_caption_and_next(walk, size):
     assert page.locator(".walk-stage path").count() >= len(FIRST.split())
 
 
-def test_seven_steps_by_mouse_and_back(walk):
-    page = walk()
+def test_seven_steps_by_mouse_and_back(page):
     titles = set()
     for k in range(1, 8):
         assert step(page) == k
@@ -153,8 +156,7 @@ def test_on_a_phone_a_step_and_the_doors_at_the_end_come_into_sight(walk, height
         assert k < 7 or door["y"] + door["height"] <= height
 
 
-def test_the_last_step_shows_what_the_layer_computes_and_python_prints_it(walk):
-    page = walk()
+def test_the_last_step_shows_what_the_layer_computes_and_python_prints_it(page):
     go_to(page, 7)
     grid = weights(page)
     for row, wanted in zip(grid, page.evaluate(MODEL)["weights"], strict=True):
@@ -171,8 +173,7 @@ def test_the_last_step_shows_what_the_layer_computes_and_python_prints_it(walk):
         assert row == pytest.approx(wanted, abs=1e-6)
 
 
-def test_the_other_door_opens_the_workbench_with_this_sentence_and_asker(walk):
-    page = walk()
+def test_the_other_door_opens_the_workbench_with_this_sentence_and_asker(page):
     page.get_by_test_id("walk-sentence").fill("the music saved a boring film")
     page.get_by_role("button", name="boring", exact=True).click()
     go_to(page, 7)
@@ -188,8 +189,7 @@ def test_the_other_door_opens_the_workbench_with_this_sentence_and_asker(walk):
     assert page.locator("#workbench .asks th").inner_text() == "boring"
 
 
-def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(walk):
-    page = walk()
+def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(page):
     field = page.get_by_test_id("walk-sentence")
     field.fill("an extraordinary and unforgettable film")
     expect(page.get_by_role("button", name="unforgettable")).to_be_visible()
@@ -213,8 +213,7 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     expect(page.get_by_role("button", name="schöner", exact=True)).to_be_visible()
 
 
-def test_what_is_no_sentence_is_refused_where_nothing_moves(walk):
-    page = walk()
+def test_what_is_no_sentence_is_refused_where_nothing_moves(page):
     boxes = [page.locator(name) for name in (".walk-nav", "article")]
     before = [box.bounding_box() for box in boxes]
     field, note = page.get_by_test_id("walk-sentence"), page.locator(".walk-note")
@@ -240,8 +239,7 @@ def test_what_is_no_sentence_is_refused_where_nothing_moves(walk):
         expect(field).to_have_attribute("aria-invalid", "false")
 
 
-def test_what_is_typed_takes_the_place_of_the_example_and_its_answer_comes_first(walk):
-    page = walk()
+def test_what_is_typed_takes_the_place_of_the_example_and_its_answer_comes_first(page):
     page.get_by_test_id("walk-sentence").click()
     page.wait_for_function("getSelection().toString().startsWith('a lovely')")
     page.keyboard.type("f")
@@ -257,8 +255,7 @@ def test_what_is_typed_takes_the_place_of_the_example_and_its_answer_comes_first
     assert step(page) == 2
 
 
-def test_back_leads_step_by_step_with_the_sentence_of_now(walk):
-    page = walk()
+def test_back_leads_step_by_step_with_the_sentence_of_now(page):
     go_to(page, 4)
     page.get_by_test_id("walk-sentence").fill("my own lovely film")
     expect(page.get_by_role("button", name="lovely", exact=True)).to_be_visible()
@@ -271,8 +268,7 @@ def test_back_leads_step_by_step_with_the_sentence_of_now(walk):
     assert step(page) == 2
 
 
-def test_who_goes_on_from_what_cannot_be_read_sees_which_sentence_that_is(walk):
-    page = walk()
+def test_who_goes_on_from_what_cannot_be_read_sees_which_sentence_that_is(page):
     field = page.get_by_test_id("walk-sentence")
     field.fill("great")
     expect(field).to_have_attribute("aria-invalid", "true")
@@ -295,8 +291,9 @@ def test_on_a_phone_next_stays_under_the_thumb(walk):
         assert title["y"] >= 0
 
 
-def test_a_ready_sentence_is_read_at_a_press(walk):
-    page = walk()
+def test_a_ready_sentence_is_read_at_a_press_from_a_folder_too(visit, root):
+    seen = visit(root + "index.html", motion="reduce")
+    page = seen.page
     page.get_by_role("button", name="we watched a wonderful film").click()
     expect(page.get_by_role("button", name="wonderful", exact=True)).to_be_visible()
     assert shown_words(page) == ["we", "watched", "a", "wonderful", "film"]
@@ -305,12 +302,13 @@ def test_a_ready_sentence_is_read_at_a_press(walk):
     expect(pressed).to_have_text("we watched a wonderful film")
     page.get_by_role("button", name="I have never seen a worse film").click()
     expect(pressed).to_have_text("I have never seen a worse film")
+    go_to(page, 7)
     page.get_by_test_id("walk-sentence").fill("")
     expect(pressed).to_have_count(0)
+    assert seen.troubles(root) == []
 
 
-def test_another_word_asks_by_a_press_in_every_step(walk):
-    page = walk()
+def test_another_word_asks_by_a_press_in_every_step(page):
     page.locator(".walk-stage g[data-ask='5']:not([data-testid])").click()  # its share
     assert asker(page) == "weak"
     for k, word in enumerate(FIRST.split()[1:4] * 2 + ["ending"], 1):
@@ -322,8 +320,7 @@ def test_another_word_asks_by_a_press_in_every_step(walk):
     assert asker(page) == "lovely"
 
 
-def test_keys_lead_from_the_field_to_the_last_step(walk):
-    page = walk()
+def test_keys_lead_from_the_field_to_the_last_step(page):
     page.get_by_test_id("walk-sentence").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("walk-step")).to_have_attribute("data-value", "2")
@@ -343,8 +340,7 @@ def test_keys_lead_from_the_field_to_the_last_step(walk):
     assert step(page) == 7
 
 
-def test_keys_mean_the_walk_only_where_it_is_seen_and_nothing_is_typed(walk):
-    page = walk()
+def test_keys_mean_the_walk_only_where_it_is_seen_and_nothing_is_typed(page):
     page.get_by_test_id("walk-sentence").focus()
     page.keyboard.press("ArrowRight")
     assert step(page) == 1
@@ -429,8 +425,7 @@ def test_share_copies_the_link(visit, http_root):
     assert link.endswith("#walk=3.6.a-lovely-film-with-a-weak-ending")
 
 
-def test_who_wants_no_motion_sees_each_picture_at_once(walk):
-    page = walk()
+def test_who_wants_no_motion_sees_each_picture_at_once(page):
     for k in range(2, 8):
         page.get_by_test_id("walk-next").click()
         first = page.evaluate(DRAWN)
@@ -518,16 +513,6 @@ def test_the_still_picture_is_what_the_script_draws_in_its_place(visit, http_roo
     page.locator(".walk.is-live").wait_for()
     assert [page.locator(name).bounding_box() for name in (".walk-stage", ".walk-nav")] == before
     assert sorted(page.locator(".walk-stage text").all_text_contents()) == sorted(texts)
-
-
-def test_the_walk_works_from_a_folder_and_asks_no_other_host(visit, root):
-    seen = visit(root + "index.html")
-    page = seen.page
-    page.get_by_test_id("walk-sentence").fill("we watched a wonderful film")
-    expect(page.get_by_role("button", name="wonderful", exact=True)).to_be_visible()
-    go_to(page, 7)
-    assert seen.complaints == []
-    assert seen.foreign(root) == []
 
 
 def test_the_lesson_walks_with_its_own_numbers(walk):

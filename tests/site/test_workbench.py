@@ -231,8 +231,7 @@ def test_the_first_lesson_has_its_weights_and_arrows_and_leads_to_the_rest(visit
     page.get_by_role("link", name="Train these arrows").click()
     page.wait_for_url("**/playground.html#bench=lesson")
     assert state(page)["words"][1] == "journey"
-    assert seen.complaints == []
-    assert seen.foreign(http_root) == []
+    assert seen.troubles(http_root) == []
 
 
 def test_it_is_accessible_in_the_lesson_and_fits(visit, http_root):

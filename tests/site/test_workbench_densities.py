@@ -109,24 +109,23 @@ def test_a_mission_marks_itself_done_and_the_mark_is_kept(bench):
 
 
 def test_a_mission_that_is_pressed_shows_what_it_needs(first):
-    page = first
-    page.get_by_label("Your sentence").fill("the good film was not the good one")
-    expect(page.locator(".bench-missions .mark")).to_have_text([" ✓ done"])
-    expect(page.get_by_test_id("weight")).to_have_count(64)
-    twins = page.locator(".bench-map tr.twin .name")
+    first.get_by_label("Your sentence").fill("the good film was not the good one")
+    expect(first.locator(".bench-missions .mark")).to_have_text([" ✓ done"])
+    expect(first.get_by_test_id("weight")).to_have_count(64)
+    twins = first.locator(".bench-map tr.twin .name")
     expect(twins).to_have_text(["the", "the"])  # "Do its two rows differ?"
-    assert page.get_by_test_id("weight").first.bounding_box()["width"] >= 40  # to look at
-    page.locator(".bench-missions button").nth(1).click()
-    expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "change")
+    assert first.get_by_test_id("weight").first.bounding_box()["width"] >= 40  # to look at
+    first.locator(".bench-missions button").nth(1).click()
+    expect(first.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "change")
     expect(twins).to_have_count(0)
-    said = page.locator(".bench-missions .next .text")
-    weight = cell(page, "map.2.7").get_attribute("data-value")
+    said = first.locator(".bench-missions .next .text")
+    weight = cell(first, "map.2.7").get_attribute("data-value")
     expect(said).to_contain_text("Make “film” attend only to “one”")
     expect(said).to_contain_text(f"Now it is {float(weight):.2f}.")
-    page.locator(".bench-missions button").nth(4).click()
-    expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
-    expect(page.locator(".bench-missions .next")).to_contain_text("Set a target")
-    expect(page.locator(".bench-missions button").first).to_contain_text("They are the same")
+    first.locator(".bench-missions button").nth(4).click()
+    expect(first.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
+    expect(first.locator(".bench-missions .next")).to_contain_text("Set a target")
+    expect(first.locator(".bench-missions button").first).to_contain_text("They are the same")
 
 
 def test_what_a_sentence_or_a_row_does_by_itself_is_no_deed(first):
@@ -342,28 +341,27 @@ def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):
 
 
 def test_what_is_handed_over_is_shown_with_its_numbers_or_for_a_target_of_it(first):
-    page = first
-    show(page, "train", folded=True)
-    inside = page.locator("#workbench").locator
+    show(first, "train", folded=True)
+    inside = first.locator("#workbench").locator
     shown = [
         inside(one).first for one in ("[data-part=plane-values]", ".for-context", "td.context")
     ]
     for part in shown:
         expect(part).to_be_hidden()
-    settings = page.locator("summary", has_text="Targets and learning rate")
+    settings = first.locator("summary", has_text="Targets and learning rate")
     settings.click()
     for part in shown:
         expect(part).to_be_visible()
     shown[0].click(position={"x": 60, "y": 40})
     settings.click()
     expect(shown[0]).to_be_visible()  # the target is in it
-    page.get_by_role("button", name="Undo").click()
+    first.get_by_role("button", name="Undo").click()
     expect(shown[0]).to_be_hidden()
     settings.click()
-    show(page, "change", folded=True)  # where these settings are out of sight
+    show(first, "change", folded=True)  # where these settings are out of sight
     for part in (shown[0], shown[2]):
         expect(part).to_be_hidden()
-    page.get_by_text("Step by step", exact=True).click()
+    first.get_by_text("Step by step", exact=True).click()
     for part in (shown[0], shown[2]):
         expect(part).to_be_visible()
 

@@ -198,35 +198,32 @@ def test_the_hatching_of_masked_cells_can_be_seen(bench):
 
 
 def test_everything_shown_is_accessible_and_fits(bench):
-    page = bench
     sentence = "a dozen words, some of them extraordinarilylong and some short as I"
-    page.get_by_label("Your sentence").fill(sentence)
-    assert page.get_by_test_id("weight").count() == 144
-    page.get_by_label("second head").check()
-    page.get_by_label("causal mask").check()
-    page.get_by_role("radio", name="a target").check()
-    cell(page, "map.1.0").click()
-    page.locator('[data-part="plane-values"]').click(position={"x": 90, "y": 60})
-    page.get_by_text("Take it away").click()
-    assert unsound(page, "narrow", "phone", "desktop", "wide", within="#workbench") == []
+    bench.get_by_label("Your sentence").fill(sentence)
+    assert bench.get_by_test_id("weight").count() == 144
+    bench.get_by_label("second head").check()
+    bench.get_by_label("causal mask").check()
+    bench.get_by_role("radio", name="a target").check()
+    cell(bench, "map.1.0").click()
+    bench.locator('[data-part="plane-values"]').click(position={"x": 90, "y": 60})
+    bench.get_by_text("Take it away").click()
+    assert unsound(bench, "narrow", "phone", "desktop", "wide", within="#workbench") == []
 
 
-def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, http_root):
-    page = open_bench(visit, http_root + "playground.html")
-    page.set_viewport_size({"width": 1280, "height": 720})
-    top = box(page.locator("#workbench .bench-top"))[1]  # below the missions
-    page.locator("#workbench [data-part=all-next]").dispatch_event("click")
+def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(bench):
+    bench.set_viewport_size({"width": 1280, "height": 720})
+    top = box(bench.locator("#workbench .bench-top"))[1]  # below the missions
+    bench.locator("#workbench [data-part=all-next]").dispatch_event("click")
     for part in ("settings", "matrices", "options", "arithmetic"):
-        page.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = false)")
-    page.get_by_role("button", name="One step").click()
+        bench.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = false)")
+    bench.get_by_role("button", name="One step").click()
     for part in (".bench-map", ".bench-planes"):
-        assert box(page.locator(f"#workbench {part}"))[3] - top <= 720
+        assert box(bench.locator(f"#workbench {part}"))[3] - top <= 720
 
 
 @pytest.mark.parametrize("density", ["change", "train"])
 def test_the_two_numbers_of_a_context_stand_apart(visit, http_root, density):
-    page = open_bench(visit, http_root + "playground.html")
-    page.set_viewport_size({"width": 1440, "height": 900})
+    page = open_bench(visit, http_root + "playground.html", size="laptop")
     page.get_by_label("Start from").select_option("trained")  # whose numbers are wide
     show(page, density)
     page.get_by_label("Your sentence").fill("the dull film had a dull ending")
@@ -276,8 +273,7 @@ def test_a_phone_shows_what_to_do_and_what_it_is_done_to(visit, http_root, densi
 
 
 def test_change_shows_weights_numbers_and_arrows_on_one_screen(visit, http_root):
-    page = visit(http_root + "playground.html", size="desktop").page
-    page.set_viewport_size({"width": 1440, "height": 900})
+    page = visit(http_root + "playground.html", size="laptop").page
     show(page, "change", folded=True)
     for part in ("[data-name='map.5.5']", "[data-name='x.2.0']", "[data-part=plane-scores]"):
         of_part = page.locator(f"#workbench {part}")
@@ -287,7 +283,7 @@ def test_change_shows_weights_numbers_and_arrows_on_one_screen(visit, http_root)
 
 
 def test_a_lesson_has_its_arrows_beside_the_weights_that_they_change(visit, http_root):
-    page = visit(http_root + "gallery/core/plot_1_qkv_derivation.html", size="desktop").page
+    page = visit(http_root + "gallery/core/plot_1_qkv_derivation.html").page
     weights, plane = (
         box(page.locator(f"#workbench {part}"))
         for part in (".bench-map", ".bench-planes figure:first-child")
@@ -298,7 +294,7 @@ def test_a_lesson_has_its_arrows_beside_the_weights_that_they_change(visit, http
 
 
 def test_more_than_six_words_are_turned_only_where_they_do_not_fit(visit, http_root):
-    page = visit(http_root + "playground.html", size="desktop").page
+    page = visit(http_root + "playground.html").page
     sentence = page.get_by_label("Your sentence")
     head = page.locator("#workbench [data-part=map-head] th span").nth(3)
     for words, size, mode in (

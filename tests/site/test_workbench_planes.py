@@ -4,6 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from touch import middle
 from workbench import cell, field, open_bench, shown, state
 
 
@@ -11,8 +12,7 @@ def drag(page, handle, dx, dy):
     """Drag an arrow's tip by so many pixels."""
     grip = page.locator(f'#workbench [data-handle="{handle}"] .grip')
     grip.scroll_into_view_if_needed()
-    box = grip.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    x, y = middle(grip)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + dx / 2, y + dy / 2)
@@ -23,25 +23,23 @@ def drag(page, handle, dx, dy):
 def test_an_arrow_that_is_held_stays_in_its_picture(bench):
     grip = bench.locator('#workbench [data-handle="key.4"] .grip')
     grip.scroll_into_view_if_needed()
-    before = grip.bounding_box()
-    middle = [before[a] + before[b] / 2 for a, b in (("x", "width"), ("y", "height"))]
-    bench.mouse.move(*middle)
+    before, y = middle(grip)
+    bench.mouse.move(before, y)
     bench.mouse.down()
     plane = bench.locator('[data-part="plane-scores"]').bounding_box()
     edge = plane["x"] + plane["width"]
     seen = []
-    for x in (middle[0] + 30, edge + 100, edge + 200):
-        bench.mouse.move(x, middle[1])
-        held = grip.bounding_box()
+    for x in (before + 30, edge + 100, edge + 200):
+        bench.mouse.move(x, y)
         says = bench.locator('[data-handle="key.4"]').get_attribute("aria-label")
         (key, _) = re.findall(r"−?[\d.]+", says)
-        seen.append((held["x"] + held["width"] / 2, float(key.replace("−", "-"))))
+        seen.append((middle(grip)[0], float(key.replace("−", "-"))))
     places, keys = zip(*seen, strict=True)
-    assert places[0] == pytest.approx(middle[0] + 30, abs=1)
+    assert places[0] == pytest.approx(before + 30, abs=1)
     assert max(places) <= edge
     # The picture shows more, so that the key follows the pointer further than its tip can.
     assert keys == tuple(sorted(set(keys)))
-    assert keys[2] - keys[1] > 0.9 * (keys[1] - keys[0]) * 100 / (edge + 100 - middle[0] - 30)
+    assert keys[2] - keys[1] > 0.9 * (keys[1] - keys[0]) * 100 / (edge + 100 - before - 30)
     bench.mouse.up()
 
 
@@ -139,11 +137,10 @@ def test_a_rate_that_is_too_large_stops_and_says_so(bench):
     expect(bench.get_by_role("button", name="A hundred more")).to_be_visible()
 
 
-def test_a_run_can_be_stopped(visit, http_root):
-    page = open_bench(visit, http_root + "playground.html")
-    page.evaluate("lab.workbench.bench.set({ targets: [[0, 0, 1]] })")
+def test_a_run_can_be_stopped(bench):
+    bench.evaluate("lab.workbench.bench.set({ targets: [[0, 0, 1]] })")
     # From the page itself: a click from outside may come when all steps are taken.
-    left = page.evaluate(
+    left = bench.evaluate(
         """async () => { const many = document.querySelector('[data-part="many-steps"]');
         const frame = () => new Promise(requestAnimationFrame);
         many.click(); await frame(); await frame(); many.click();
@@ -195,9 +192,8 @@ def test_the_scale_of_a_drag_stays_until_something_else_changes(visit, http_root
         page.evaluate(ready)
         drawn = grips.evaluate_all(places)
         found.append((page.viewport_size, page.evaluate(density), state(page), drawn))
-    fresh = open_bench(
-        visit, http_root + "playground.html", motion="reduce"
-    )  # where nobody dragged
+    # Where nobody dragged
+    fresh = open_bench(visit, http_root + "playground.html", motion="reduce")
     for size, shown_as, given, drawn in found:
         fresh.set_viewport_size(size)
         fresh.evaluate("name => lab.workbench.bench.showAs(name)", shown_as)
