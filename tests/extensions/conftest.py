@@ -85,19 +85,3 @@ def for_a_notebook(site: Callable[..., Site]) -> Callable[..., str]:
         return pages["index"]
 
     return read
-
-
-@pytest.fixture
-def logged_warnings(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], list[str]]:
-    """Collect what a module's logger warns of."""
-
-    def collect(module) -> list[str]:
-        collected: list[str] = []
-
-        def add(text, *values, **_):
-            collected.append(text % values)
-
-        monkeypatch.setattr(module.logger, "warning", add, raising=False)
-        return collected
-
-    return collect

@@ -24,6 +24,7 @@ from attention.sentiment.tokenizer import train_tokenizer
 
 FILE = ROOT / "docs" / "attention_in_100_lines.py"
 LINES = FILE.read_text(encoding="utf-8").splitlines()
+PAGE = FILE.with_suffix(".md").read_text(encoding="utf-8")
 SENTENCE = "A <i>lovely</i> place: it's worth\u00a0a visit!"
 
 
@@ -69,11 +70,10 @@ def test_they_are_a_hundred_and_need_torch_and_the_standard_library_alone():
 
 
 def test_the_page_goes_through_every_line():
-    page = (ROOT / "docs" / "attention_in_100_lines.md").read_text(encoding="utf-8")
     shown = []
-    for first, last in re.findall(r"^:lines: (\d+)-(\d+)$", page, re.MULTILINE):
+    for first, last in re.findall(r"^:lines: (\d+)-(\d+)$", PAGE, re.MULTILINE):
         shown += range(int(first), int(last) + 1)
-    for name in re.findall(r"^:pyobject: (\w+)$", page, re.MULTILINE):
+    for name in re.findall(r"^:pyobject: (\w+)$", PAGE, re.MULTILINE):
         tree = ast.parse("\n".join(LINES)).body
         (node,) = (each for each in tree if getattr(each, "name", "") == name)
         shown += range(node.lineno, node.end_lineno + 1)
@@ -95,8 +95,7 @@ def test_the_page_goes_through_every_line():
     ],
 )
 def test_a_line_that_the_page_names_is_that_line(said, line):
-    page = (ROOT / "docs" / "attention_in_100_lines.md").read_text(encoding="utf-8")
-    assert said in " ".join(page.split())
+    assert said in " ".join(PAGE.split())
     assert line in LINES[int(re.search(r"\d+", said)[0]) - 1]
 
 

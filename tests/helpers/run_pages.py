@@ -21,6 +21,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import torch
 from hypothesis import settings
+from torch import is_tensor
 
 import attention
 
@@ -128,7 +129,7 @@ def run(path: Path) -> Page:
         if len(names) > 1:
             value = tuple(value)  # a generator can be unpacked only once
         values = value if len(names) > 1 else (value,)
-        tensors = [(n, tuple(v.shape)) for n, v in zip(names, values, strict=True) if _shaped(v)]
+        tensors = [(n, tuple(v.shape)) for n, v in zip(names, values, strict=True) if is_tensor(v)]
         if line in comments:
             page.checked.add(line)
             try:
@@ -143,7 +144,7 @@ def run(path: Path) -> Page:
             return value
         if not is_required:
             return value
-        known = {tuple(v.shape) for v in made_from if _shaped(v)}
+        known = {tuple(v.shape) for v in made_from if is_tensor(v)}
         page.problems += [
             f"{path.name}:{line}: {name} has a new shape {shape} and no comment"
             for name, shape in tensors
@@ -192,7 +193,3 @@ def check_lesson(name: str) -> Page:
     assert all(len(text) > 40 for text in page.figures)
     assert len(set(page.figures)) == len(page.figures)
     return page
-
-
-def _shaped(value: object) -> bool:
-    return isinstance(value, torch.Tensor)
