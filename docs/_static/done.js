@@ -211,8 +211,9 @@
       const seen = links.filter((link) => link.checkVisibility());
       seen[seen.indexOf(target) + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.focus();
     });
-    map.querySelector(".more")?.addEventListener("click", () => {
+    map.querySelector(".more")?.addEventListener("click", ({ detail }) => {
       map.classList.remove("folded", "always");
+      if (detail > 0) return; // a press of a pointer, which asks for no lesson yet
       links.find((link) => link.closest("section") !== links[0].closest("section")).focus();
     });
   }

@@ -202,7 +202,7 @@ def test_the_home_page_begins_with_the_core_lessons(visit, http_root, size):
     more = page.get_by_role("button", name="16 more lessons, in 4 branches")
     more.press("ArrowRight")
     expect(more).to_be_focused()
-    more.click()
+    more.press("Enter")
     expect(seen).to_have_count(25)
     expect(more).to_be_hidden()
     expect(station(page, list(lessons())[9])).to_be_focused()
