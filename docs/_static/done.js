@@ -143,7 +143,7 @@
       return line;
     });
     const picture = link.querySelector("img");
-    return picture.checkVisibility() ? lines : [picture.cloneNode(), ...lines];
+    return link.closest("section + section") ? [picture.cloneNode(), ...lines] : lines;
   }
 
   // Whoever points at a lesson of the map sees what it shows, and which lessons it needs.
@@ -192,7 +192,11 @@
       });
     follow("pointerover", (event) => (pointed = linkOf(event)));
     follow("pointerleave", () => (pointed = null));
-    follow("focusin", (event) => (focused = linkOf(event)));
+    // Whom a press has brought to a lesson asks for none yet.
+    follow(
+      "focusin",
+      (event) => (focused = event.target.matches(":focus-visible") ? linkOf(event) : null),
+    );
     follow("focusout", () => (focused = null));
     // Where nobody points, what a lesson needs is a button that leads there.
     map.addEventListener("click", ({ target }) => {
@@ -211,9 +215,8 @@
       const seen = links.filter((link) => link.checkVisibility());
       seen[seen.indexOf(target) + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.focus();
     });
-    map.querySelector(".more")?.addEventListener("click", ({ detail }) => {
+    map.querySelector(".more")?.addEventListener("click", () => {
       map.classList.remove("folded", "always");
-      if (detail > 0) return; // a press of a pointer, which asks for no lesson yet
       links.find((link) => link.closest("section") !== links[0].closest("section")).focus();
     });
   }

@@ -436,7 +436,7 @@ fig.set_label(
 # -----------------
 # With a query for every word, all scores are again one product, with one row per query and one
 # column per key. The softmax runs along each row (``dim=-1``), so the weights of each query sum to
-# 1. Row 1 is that of "journey", with the weights from before.
+# 1. Row 1 has the weights of "journey" from before.
 
 queries = x @ W_query  # (6, 2)
 scores = queries @ keys.T  # (6, 6)
@@ -455,9 +455,7 @@ print(weights.sum(dim=-1))
 #       :file: ../../_parts/workbench.html
 #
 #    .. raw:: html
-#
-#       <p data-part="onward"><a href="../../playground.html#bench=lesson">Train these arrows,
-#       and change every number, in the workbench</a></p>
+#       :file: ../../_parts/workbench-link.html
 #
 # Compare, scale, softmax, mix: these four steps are *scaled dot-product attention*
 # (:cite:t:`vaswani2017attention`, equation 1). :math:`Q`, :math:`K` and :math:`V` are the tables of
@@ -553,7 +551,7 @@ for name, other in (("steps above", context), ("package", packages), ("torch", t
     assert torch.allclose(ours, other)
 
 # %%
-# This site's Python package and torch return the same numbers.
+# This site's package and torch return the same numbers.
 #
 # Closer look: what happens without the softmax
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -638,7 +636,7 @@ print(f"journey asks Your, five words away:  {moved_scores[0, 5]:.4f}")
 #
 # Now let it learn
 # ----------------
-# So far the weights follow from random matrices, and all rows of weights look alike.
+# So far the weights follow from random matrices, and all rows look alike.
 #
 # Suppose that a task wants each word to attend to the next one, and the last word to the first.
 # ``learned[range(n), target]`` picks the six weights on these targets. The :term:`loss` is the mean

@@ -166,4 +166,8 @@ def test_sizes_that_do_not_fit_are_refused():
         call(*sizes, **options)
 
     check_refused(make, WRONG_SIZES, ValueError)
-    check_refused(make, [(KVCache, (2.5,), {}, "max_length: expected")], TypeError)
+    wrong_types = (
+        (MULTI, (6, 2), {"window": 1.5}, "window: expected an integer, got float"),
+        (KVCache, (2.5,), {}, "max_length: expected"),
+    )
+    check_refused(make, wrong_types, TypeError)

@@ -81,6 +81,7 @@ def check_padding(attention, options):
             torch.testing.assert_close(inside, own[0])
             torch.testing.assert_close(inside.sum(-1), torch.ones(inside.shape[:-1]))
             assert not weight[..., length:].any()
+            assert options or (inside > 0).all()
     # With more padding.
     padded = torch.nn.functional.pad(ids, (0, 6))
     torch.testing.assert_close(model(padded, lengths), logits)

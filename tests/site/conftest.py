@@ -57,7 +57,7 @@ def browser() -> Iterator[Browser]:
 
 # Tests find all parts of the workbench in sight, and what a first visit shows has tests of its own.
 ALL_OF_THE_WORKBENCH = """try {
-  const key = `attention-density-${location.pathname.split("/").at(-1)}`;
+  const key = "attention-density";
   sessionStorage.setItem(key, sessionStorage.getItem(key) ?? "train");
 } catch {}"""
 

@@ -1,5 +1,6 @@
 """The first lesson's figures in a browser: each number says where it comes from."""
 
+import itertools
 import re
 
 import pytest
@@ -115,8 +116,17 @@ def test_any_word_asks_and_its_scores_are_those_of_the_page(lesson):
             said = box.locator(".live-sum")
             expect(said).to_contain_text(f"query_{i + 1} · key_{j + 1}")
             assert said.locator(".equation .key").first.inner_text() == f"key_{j + 1}"
+    lesson.mouse.move(0, 0)
     box.get_by_label("step", exact=True).press("ArrowLeft")
     expect(box.locator(".live-sum")).to_contain_text("score of “one” and “step”")
+
+
+def test_on_a_phone_the_words_that_ask_cover_none_another(lesson):
+    lesson.set_viewport_size({"width": 360, "height": 800})
+    names = lesson.get_by_test_id("roles").locator("label span")
+    boxes = [name.bounding_box() for name in names.all()]
+    for one, other in itertools.pairwise(boxes):
+        assert one["x"] + one["width"] <= other["x"]
 
 
 def test_the_training_is_that_of_the_page(lesson):

@@ -228,7 +228,7 @@ def test_the_first_lesson_has_its_weights_and_arrows_and_leads_to_the_rest(visit
     )
     assert "print(weights.sum(dim=-1))" in before
     assert "scaled dot-product attention" not in before
-    page.get_by_role("link", name="Train these arrows").click()
+    page.get_by_role("link", name="Change and train").click()
     page.wait_for_url("**/playground.html#bench=lesson")
     assert state(page)["words"][1] == "journey"
     assert seen.troubles(http_root) == []

@@ -155,7 +155,7 @@
       element("input", { type: "radio", name: "live-asks", value: i }),
     );
     const heads = words.map((word, i) =>
-      element("th", {}, element("label", {}, inputs[i], element("span", {}, word))),
+      element("th", { scope: "col" }, element("label", {}, inputs[i], element("span", {}, word))),
     );
     const head = element("thead", {}, element("tr", {}, element("td"), ...heads));
     const body = element("tbody");
@@ -169,10 +169,11 @@
     );
     replacePicture("figure-3", "roles", said, own, asks, sum);
 
+    // Of the two numbers of a vector
+    const headOfTwo = (title) => element("th", { scope: "rowgroup", rowspan: 2 }, title);
     function row(title, role, cells) {
-      const name = element("th", { scope: "row" }, title);
       const all = cells.map((made) => element("td", {}, made));
-      return element("tr", { class: `live-${role}` }, name, ...all);
+      return element("tr", { class: `live-${role}` }, ...title, ...all);
     }
 
     function show(at) {
@@ -188,19 +189,19 @@
       body.replaceChildren(
         ...[0, 1].map((c) =>
           row(
-            c ? "" : "query",
+            c ? [] : [headOfTwo("query")],
             "query",
             numbers(() => vectors.query[at], c),
           ),
         ),
         ...[0, 1].map((c) =>
           row(
-            c ? "" : "key",
+            c ? [] : [headOfTwo("key")],
             "key",
             numbers((j) => vectors.key[j], c),
           ),
         ),
-        row("score", "ink", results),
+        row([element("th", { scope: "row" }, "score")], "ink", results),
       );
 
       function choose(_, j) {

@@ -193,9 +193,7 @@
 
     function link() {
       const sentence = field ? `.${model.words.join("-")}` : "";
-      const bench = location.hash.match(/[#&](bench=.*)$/)?.[1];
-      const hash = [`walk=${step}.${model.at}${sentence}`, bench].filter(Boolean).join("&");
-      return `${location.href.split("#")[0]}#${hash}`;
+      return `${location.href.split("#")[0]}#walk=${step}.${model.at}${sentence}`;
     }
 
     function decoded(text) {

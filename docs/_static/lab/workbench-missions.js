@@ -215,7 +215,7 @@
         made.classList.toggle("wanted", made.dataset.name === `map.${i}.${j}`);
       for (const handle of bench.box.querySelectorAll("[data-handle^=key]"))
         handle.classList.toggle("wanted", handle.dataset.handle === `key.${j}`);
-      const twins = mission?.rowsOf?.(bench.view()) ?? [];
+      const twins = (mission?.density === shown && mission.rowsOf?.(bench.view())) || [];
       for (const [at, line] of [...bench.find("map").rows].entries())
         line.classList.toggle("twin", twins.includes(at));
     }
