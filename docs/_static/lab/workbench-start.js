@@ -10,6 +10,8 @@
   const preset = [named, "trained"].find((name) => Object.hasOwn(numbers, name));
   const box = document.getElementById("workbench");
   Object.assign(lab.workbench, lab.workbench.start(box, numbers, { preset }));
+  // A lesson leads to its own numbers.
+  for (const link of document.querySelectorAll("[data-part=onward] a")) link.hash = "bench=lesson";
   // What is for readers without scripts: the workbench shows the same and more.
   for (const part of document.querySelectorAll(".tag_without-script")) part.hidden = true;
 }
