@@ -69,6 +69,17 @@ def test_what_a_page_loads_is_on_no_other_and_edited_files_reach_the_site(
     assert build() == after
 
 
+@pytest.mark.parametrize("page", live_models.SCRIPTS)
+def test_a_script_stands_behind_those_it_takes_something_from(page):
+    there = set()
+    for name in live_models.SCRIPTS[page]:
+        script = (live_models.SOURCES / f"{name}.js").read_text("utf-8")
+        taken = re.findall(r"const \{ .* \} = lab\.(\w+);", script)
+        assert there.issuperset(taken), name
+        there.update(re.findall(r"\blab\.(\w+) = ", script))
+    assert there
+
+
 def test_the_parts_of_the_walk_weigh_at_most_40_kb():
     parts = [path for path in live_models.SOURCES.glob("walk*") if path.suffix in (".js", ".css")]
     assert {path.stem for path in parts} == {"walk", "walk-frames", "walk-texts"}
