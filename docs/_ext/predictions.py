@@ -34,7 +34,7 @@ from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 logger = logging.getLogger(__name__)
 
 TITLE = "Predict first"
-SHOW = "Show what the code prints"
+SHOW = "Show the result"
 RIGHT = "right answer: "  # a comment below a cell, with the number of the answer
 VERDICTS = {True: "Right.", False: "No."}
 CONDITION = re.compile(r"^ +\S.* : ``(.+)``$", re.MULTILINE)
@@ -49,11 +49,11 @@ class predicted_answer(element):
 
 
 class predicted_result(element):
-    """What the cell of a question left on the page, folded."""
+    """What the cell of a question left on the page, and what is drawn right below it, folded."""
 
 
 def is_result(node: nodes.Node) -> bool:
-    return is_output(node) or isinstance(node, lesson_figure)
+    return is_output(node) or isinstance(node, lesson_figure | folded_code)
 
 
 class Predict(SphinxDirective):
@@ -105,6 +105,7 @@ def join(app: Sphinx, doctree: nodes.document) -> None:
         if not (below and (is_code(below[0]) or isinstance(below[0], folded_code))):
             logger.warning("a question is the last thing above its cell", location=node)
             continue
+        # A figure whose cell follows at once would give the answer away.
         result = list(takewhile(is_result, below[1:]))
         notes = [each for each in result if each.astext().startswith(RIGHT)]
         if not notes:

@@ -82,16 +82,16 @@ n, d = x.shape
 #
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
 #
-# .. predict:: weights-of-journey
+# .. predict:: weights-of-starts
 #
-#    Which of the six words gets the largest weight in the sum for "journey"?
+#    To which word does "starts" give the largest weight?
 #
-#    "journey" itself : ``plain_weights[1].argmax() == 1``
-#        Its dot product with itself is its squared length, and no other embedding is as long.
-#    "starts", whose embedding is almost the same : ``plain_weights[1].argmax() == 2``
+#    "starts" itself : ``plain_weights[2].argmax() == 2``
 #        It comes second: a dot product also grows with the length of the vectors, and "starts" is a
 #        little shorter than "journey".
-#    "step", with which the sentence ends : ``plain_weights[1].argmax() == 5``
+#    "journey", whose embedding is almost the same : ``plain_weights[2].argmax() == 1``
+#        It points almost the same way, and is a little longer than "starts".
+#    "step", with which the sentence ends : ``plain_weights[2].argmax() == 5``
 #        Dot products know nothing of the meaning of a sentence.
 
 similarity = x @ x.T  # (6, 6)
@@ -99,10 +99,12 @@ plain_weights = torch.softmax(similarity, dim=-1)  # (6, 6)
 plain_context = plain_weights @ x  # (6, 3)
 print("scores of journey ", similarity[1])
 print("weights of journey", plain_weights[1])
+print("weights of starts ", plain_weights[2])
 print("what journey gathers", plain_context[1])
 print("lengths of the six embeddings", x.norm(dim=-1))
 
 # %%
+# All scores make a table:
 
 
 def draw_cell(ax, x, y, number, fill, **edge):
@@ -136,8 +138,8 @@ fig.set_label(
 assert torch.equal(similarity, similarity.T)  # as the caption says
 
 # %%
-# *Figure 1.* The scores of all pairs of words; the larger one is, the more its cell stands out. The
-# table is its own mirror image.
+# *Figure 1.* The larger the score of two words, the more their cell stands out. The table is its
+# own mirror image.
 #
 # This is attention already, since each word has gathered a mixture of all six, but two things are
 # wrong with it. "journey" gives "starts" exactly the score that "starts" gives "journey", and the
@@ -675,8 +677,8 @@ fig.set_label(
 # %%
 # *Figure 5.* The weights that two thousand steps lead to, one row per query.
 #
-# Four words have learned whom to ask. "journey" and "starts" still hesitate, because their
-# embeddings, and therefore their queries, are almost the same.
+# Four words have learned whom to ask. "journey" and "starts" have not, because their embeddings,
+# and therefore their queries, are almost the same.
 #
 # Closer look: why the weights of an untrained layer mean nothing
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

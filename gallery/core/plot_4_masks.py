@@ -95,7 +95,8 @@ fig.set_label(
 # ------------------------------
 # To see what a mask is for, we train ``SelfAttentionV2`` without one, on predicting the
 # *next* word. Our sentences are six random words from a vocabulary of six, so a guess is correct
-# in one case out of six. One pass over a whole sentence predicts all its words at once.
+# in one case out of six. One pass over a whole sentence predicts all its words at once. The setup
+# has the functions.
 
 # Setup: the vectors of the words, the loss, the training steps and the two ways of testing.
 positions = torch.eye(6)  # (6, 6)
@@ -169,8 +170,7 @@ fig.set_label(
 print(f"accuracy, only the words so far: {accuracy(predict_as_generator(sees_all)):.0%}")
 
 # %%
-# This is no better than a guess. So each word must be kept from attending to later words in
-# training as well.
+# This is no better than a guess, so a word must not attend to later words in training either.
 #
 # Closer look: what one step of this training does
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -203,9 +203,9 @@ print("word 3 at position 0:", vectors(torch.tensor([3]))[0].int().tolist())
 # The causal mask
 # ---------------
 # A :term:`mask` says for each query i and each key j whether the query may attend to the key, and
-# here ``True`` means that it may. For n words the shape is (n, n), with one row per query. A
-# :term:`causal mask` is ``True`` where j does not come after i: on the diagonal and below it, which
-# ``tril`` keeps.
+# here ``True`` means that it may, whereas ``nn.MultiheadAttention`` forbids there. For n words the
+# shape is (n, n), with one row per query. A :term:`causal mask` is ``True`` where j does not come
+# after i: on the diagonal and below it, which ``tril`` keeps.
 
 
 # attention_from_scratch.py
@@ -277,9 +277,9 @@ fig.set_label(
 # The padding mask
 # ----------------
 # The short texts of a batch are padded at the end to the length of the longest. Whether a key is
-# :term:`padding` depends on the text and not on the query, so a padding mask has one row per text,
-# (B, 1, n), made from the lengths, (B,). A causal mask is one square for all texts, (n, n), often
-# called a 2-D mask.
+# :term:`padding` depends on the text and not on the query, so a padding mask has one row for each
+# of the B texts, (B, 1, n), made from their lengths, (B,). A causal mask is one square for all
+# texts, (n, n), often called a 2-D mask.
 
 
 # attention_from_scratch.py
@@ -499,7 +499,7 @@ class CausalSelfAttention(nn.Module):
 # %%
 # .. predict:: causal-copy
 #
-#    One layer gets our sentence. A second is trained as above: how often is it right?
+#    Trained as above, how often is a causal layer right about the next word?
 #
 #    Always : ``copied > 0.9``
 #        No word sees the one that it predicts.

@@ -202,7 +202,7 @@ fig.set_label(
 
 # %%
 # *Figure 2.* The ratio of the two costs, over the length of the text and the width of the keys. On
-# the black line both ways cost the same. Below it the pair is cheaper, and above it M is.
+# the line both ways cost the same. Below it the pair is cheaper, and above it M is.
 #
 # The time beside the count
 # -------------------------

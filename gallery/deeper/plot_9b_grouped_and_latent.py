@@ -128,7 +128,7 @@ fig.set_label(
 
 # %%
 # *Figure 1.* What is kept of one token in one layer with eight heads. A pair of boxes is a key, in
-# blue, and a value, in green; the black box is a latent vector, which is neither.
+# blue, and a value, in green; the box without a colour is a latent vector, which is neither.
 #
 # Grouped queries: one line more
 # ------------------------------

@@ -115,14 +115,14 @@ for count in (1, 2, 3):
 #
 # .. predict:: rows-that-move
 #
-#    In which case do the rows of earlier tokens change when a token is appended?
+#    Without the mask, from which block on do the rows of earlier tokens change?
 #
-#    In neither : ``moved_by_append[False, 1] < 1e-4``
-#        Without a mask, every word attends to the new one.
-#    Without the mask : ``max(moved_by_append.values()) > 1e-4 > moved_by_append[True, number]``
-#        Under the causal mask, row i of any layer depends on tokens 0 … i only.
-#    In both, from the second block on : ``moved_by_append[True, number] > 1e-4``
-#        A causal mask in each block keeps what is new from every earlier row.
+#    From the first : ``moved_by_append[False, 1] > 1e-4``
+#        Every earlier token attends to the new one at once.
+#    From the second : ``moved_by_append[False, 1] < 1e-4 < moved_by_append[False, 2]``
+#        This holds for the newest token, which sees all tokens in the first block either way.
+#    From none : ``moved_by_append[False, number] < 1e-4``
+#        It is the causal mask that keeps the new token from the earlier rows.
 
 longer = torch.cat([x, embedding(torch.tensor([7]))])  # (15, d)
 moved_by_append = {}
@@ -159,7 +159,7 @@ def draw_steps():
     for ax, title, first in zip(axes, titles, (0, 5), strict=True):
         for i in range(6):
             for j in range(i + 1):
-                color = BLACK if i >= first else "0.93"
+                color = BLACK if i >= first else "0.85"
                 box = plt.Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, color=color)
                 ax.add_patch(box)
         for j in range(6):
@@ -183,9 +183,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* What one layer computes for the sixth token (black), without a cache and with one,
-# and what it reads from the cache (light blue). The grey scores were computed when the earlier
-# tokens came.
+# *Figure 1.* What one layer computes for the sixth token (the strongest squares), without a cache
+# and with one, and what it reads from the cache (blue). The faint scores were computed when the
+# earlier tokens came.
 #
 # A cache in ten lines
 # --------------------

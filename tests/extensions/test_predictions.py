@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from bs4 import BeautifulSoup
 from notebooks import notebook
 from predictions import answers_that_hold
 from sphinx.errors import ExtensionError
@@ -77,6 +78,18 @@ def test_answers_are_folds_and_the_one_whose_condition_held_is_right(site):
     assert ">3\n" in result
     assert "Afterwards" not in result
     assert 'id="predict-size"' in page
+
+
+def test_a_figure_that_follows_at_once_does_not_give_the_answer_away(site):
+    drawn = ".. code-block:: Python\n\n   fig, ax = plt.subplots()\n\n.. image:: /a.svg\n   :alt: a\n"
+    text = ":orphan:\n\nTitle\n=====\n" + PAGE.replace("Afterwards", f"{drawn}\n*Figure 1.* 3")
+    name, picture = "gallery/core/plot_a", "<svg xmlns='http://www.w3.org/2000/svg'/>"
+    pages = {name: f"{text}\n*Figure 2.* Not this.\n", "a.svg": picture}
+    app = site("Text.", "predictions", "figures", pages=pages).build()
+    folded = BeautifulSoup(app.page(name), "html.parser").select_one(".predicted-result").get_text()
+    assert "Figure 1." in folded
+    assert "subplots" in folded
+    assert "Figure 2." not in folded
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,13 @@ def test_every_number_says_where_it_comes_from(bench):
     cell(bench, "query.0").focus()
     expect(where).to_have_text(
         "query of “journey”, number 1 = “journey” · column 1 of W_query = "
-        "0.5500 × 0.2961 + 0.8700 × 0.2517 + 0.6600 × 0.0740 = 0.4306"
+        "0.5500 × 0.2961 + 0.8700 × 0.2517 + 0.6600 × 0.0740 ≈ 0.4306"
     )
     assert bench.locator("#workbench .source").count() == 6  # a row of three and a column of three
     cell(bench, "score.1").hover()
     expect(where).to_have_text(
         "score of “journey” = query of “journey” · key of “journey” = "
-        "0.4306 × 0.4433 + 1.4551 × 1.1419 = 1.8524"
+        "0.4306 × 0.4433 + 1.4551 × 1.1419 ≈ 1.8524"
     )
     bench.get_by_role("radio", name="a target").check()
     cell(bench, "map.1.3").click()

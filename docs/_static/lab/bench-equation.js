@@ -1,6 +1,7 @@
 "use strict";
 
-// An explanation as it is set on the page: what is explained, then each step behind its equals sign.
+// An explanation as it is set on the page: what is explained, then each step behind its sign. The last
+// is ≈ where it was computed from more digits than are shown.
 // Quotients become fractions, and the factors of a product have the colours of their roles. Only the
 // look changes: together the texts, which a screen reader says, are what they were.
 // A part is a text, or { as, parts } where a part of it looks like something.
@@ -68,13 +69,14 @@
   }
 
   function typeset(text) {
-    const [subject, ...steps] = splitOutside(text, " = ");
+    const [subject, ...steps] = splitOutside(text.replace(" ≈ ", " = "), " = ");
     if (steps.length === 0) return [text];
     let roles = [];
     const set = steps.map((step, i) => {
       if (i === steps.length - 1) {
         const [number] = RESULT.exec(step);
-        return ["= ", { as: "result", parts: [number] }, step.slice(number.length)];
+        const sign = text.includes(" ≈ ") ? "≈ " : "= ";
+        return [sign, { as: "result", parts: [number] }, step.slice(number.length)];
       }
       const factors = splitOutside(step, " · ");
       if (factors.length === 2) {

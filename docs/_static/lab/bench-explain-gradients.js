@@ -26,7 +26,7 @@
         const goal = ofWord(contexts, i);
         if (!goal) return `${who} = 0, because it has no target`;
         const error = share(difference(context[i][c], goal.target[c]), contexts.length);
-        return `${who} = ${share("context − target", contexts.length)} = ${error} = ${value}`;
+        return `${who} = ${share("context − target", contexts.length)} = ${error} ≈ ${value}`;
       },
       sources: (i, c) => [nameOf("context", i, c, state)],
     });
@@ -44,7 +44,7 @@
             ? [`${digits(weights[i][j])} × (${difference(dWeights[i][j], mean)})`]
             : []),
         ].join(" + ");
-        return `${who} = ${parts ? `${parts} = ${value}` : "0, because its row has no target"}`;
+        return `${who} = ${parts ? `${parts} ≈ ${value}` : "0, because its row has no target"}`;
       },
       sources: (i, j) => [`map.${i}.${j}`, ...(ofWord(contexts, i) ? rowOf("dContext", i, 2) : [])],
     });
@@ -86,14 +86,14 @@
       putAll(put, made[name], {
         name,
         text: (i, c, value) =>
-          `${TOWARDS} the ${role} of ${words[i]}, number ${c + 1} = ${equation(words[i], c + 1)} = ${filled(i, c)} = ${value}`,
+          `${TOWARDS} the ${role} of ${words[i]}, number ${c + 1} = ${equation(words[i], c + 1)} = ${filled(i, c)} ≈ ${value}`,
         sources,
       });
       // W's gradient is Xᵀ times that of what W has made.
       putAll(put, made[`dW_${role}`], {
         name: `dW_${role}`,
         text: (r, c, value) =>
-          `${TOWARDS} W_${role}, row ${r + 1}, number ${c + 1} = column ${r + 1} of the embeddings · column ${c + 1} of ${name} = ${products(column(x, r), column(made[name], c))} = ${value}`,
+          `${TOWARDS} W_${role}, row ${r + 1}, number ${c + 1} = column ${r + 1} of the embeddings · column ${c + 1} of ${name} = ${products(column(x, r), column(made[name], c))} ≈ ${value}`,
         sources: (r, c) => [...columnOf("x", r, n), ...columnOf(name, c, n)],
       });
     }

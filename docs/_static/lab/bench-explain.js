@@ -48,7 +48,7 @@
       putAll(put, layer.heads[head][role], {
         name: role === "query" ? (i, c) => nameOf(role, i, c, state) : role,
         text: (i, c, value) =>
-          `${role} of ${words[i]}, number ${c + 1} = ${words[i]} · column ${c + 1} of W_${role} = ${products(x[i], column(W, c))} = ${value}`,
+          `${role} of ${words[i]}, number ${c + 1} = ${words[i]} · column ${c + 1} of W_${role} = ${products(x[i], column(W, c))} ≈ ${value}`,
         sources: (i, c) => [...rowOf("x", i, 3), ...columnOf(`W_${role}`, c, 3)],
       });
     }
@@ -65,14 +65,14 @@
         `score.${j}`,
         scores[at][j],
         () =>
-          `score of ${word} = query of ${words[at]} · key of ${word} = ${products(query[at], key[j])} = ${score}`,
+          `score of ${word} = query of ${words[at]} · key of ${word} = ${products(query[at], key[j])} ≈ ${score}`,
         () => [...namesOf("query", at, state), ...rowOf("key", j, 2)],
       );
       const text = () => {
         if (!layer.allowed[at][j]) return `${reasonOf(state, at, j)}, so its score becomes −∞`;
         const divisors = (isScaled ? " / √2" : "") + (temperature === 1 ? "" : ` / ${temperature}`);
         const equation = divisors
-          ? `${score}${divisors} = ${digits(scaled[at][j])}`
+          ? `${score}${divisors} ≈ ${digits(scaled[at][j])}`
           : `${score}, because the scale is off and the temperature is 1`;
         return `scaled score of ${word} = ${equation}`;
       };
@@ -100,7 +100,7 @@
     putAll(put, context, {
       name: (i, c) => nameOf("context", i, c, state),
       text: (i, c, number) =>
-        `context of ${words[i]}, number ${c + 1} = weights · column ${c + 1} of the values = ${products(weights[i], column(value, c))} = ${number}`,
+        `context of ${words[i]}, number ${c + 1} = weights · column ${c + 1} of the values = ${products(weights[i], column(value, c))} ≈ ${number}`,
       sources: (i, c) => [...own(i), ...columnOf("value", c, words.length)],
     });
   }
@@ -120,7 +120,7 @@
     const shown = (power) => (power < 0.00005 ? "0" : digits(power));
     const powers = scaled[i].map((score) => shown(Math.exp(score - shift)));
     const reason = shift ? ", the row’s largest score being subtracted first" : "";
-    return `${who} = exp(${power}) / sum of the row’s exp = ${powers[j]} / (${powers.join(" + ")}) = ${digits(weights[i][j])}${reason}`;
+    return `${who} = exp(${power}) / sum of the row’s exp = ${powers[j]} / (${powers.join(" + ")}) ≈ ${digits(weights[i][j])}${reason}`;
   }
 
   // The mean of the rows' terms + the mean of the context vectors' terms
@@ -143,7 +143,7 @@
       ].filter(([, terms]) => terms.length > 0);
       const named = means.map(([name]) => name).join(" + ");
       const filled = means.map(([, terms]) => share(terms.join(" + "), terms.length)).join(" + ");
-      return `loss = ${named} = ${filled} = ${digits(value)}`;
+      return `loss = ${named} = ${filled} ≈ ${digits(value)}`;
     };
     const isShown = ({ h }) => h === state.head;
     put("loss", value, text, () => [

@@ -7,12 +7,12 @@
   const { digits } = lab.dom;
   const { forward, loss, step } = lab.bench;
 
-  // name = a · b = a₁ × b₁ + a₂ × b₂ + … = result, which bench-equation.js sets on the page. The numbers
+  // name = a · b = a₁ × b₁ + a₂ × b₂ + … ≈ result, which bench-equation.js sets on the page. The numbers
   // of a are an embedding's, which have two decimals.
   function sumOf(name, factors, a, b, places) {
     const products = a.map((one, i) => `${digits(one, 2)} × ${digits(b[i], places)}`);
     const total = a.reduce((sum, one, i) => sum + one * b[i], 0);
-    return [name, factors, products.join(" + "), digits(total, places)].join(" = ");
+    return `${name} = ${factors} = ${products.join(" + ")} ≈ ${digits(total, places)}`;
   }
 
   // 0, 1, 2, …, 2000: each a twelfth further than the one before, since the first steps change most,

@@ -213,7 +213,9 @@
     }
 
     async function readAddress() {
-      const found = decoded(location.hash.slice(1).split("&")[0]).match(STATE);
+      const wanted = decoded(location.hash.slice(1).split("&")[0]);
+      const found = wanted.match(STATE);
+      if (!found && wanted.startsWith("walk=")) tellIn("told", "That link can’t be read.");
       if (!found) return false;
       const sentence = (found[3] ?? given.words.join("-")).replaceAll("-", " ");
       if (field && sentence !== model.words.join(" ")) {
@@ -281,8 +283,10 @@
           found?.length > 0 ? [`${what}: ${[...new Set(found)].map(quoted).join(", ")}.`] : [];
         const unknown = words.filter((word) => !ids.has(word));
         const left = text.match(/[\p{N}\p{S}]+/gu);
+        const cut = text.match(/\p{L}+['’]\p{L}+/gu);
         const shared = "All unknown words share one vector, here";
-        note([...told(unknown, shared), ...told(left, "Left out")].join(" "));
+        const [split, out] = [told(cut, "Read as two words"), told(left, "Left out")];
+        note([...told(unknown, shared), ...split, ...out].join(" "));
         model = modelOf({ ...model, words, x: lab.tokenizer.encode(words, ids).map(row) });
         return true;
       } catch (error) {
