@@ -20,7 +20,7 @@ SENTENCES = {
     "NaN": "Expected a number, got NaN, which is what 0/0 gives.",
     "another number": "The right number is not {value} (tolerance {tolerance}).",
     "no numbers": "Expected a list or tensor of numbers, got {kind}.",
-    "shape": "Expected shape {right}, got {given}.",
+    "shape": "Expected {right}, got {given}.",
     "other numbers": "The right numbers are not {value} (tolerance {tolerance}).",
 }
 OF_FUNCTIONS = 1e-5  # how far the results of two functions may be apart
@@ -158,7 +158,7 @@ def _problem(exercise: Exercise, given: Any, wanted: Any) -> str:
 
 def _difference_of_numbers(given: Tensor, right: Tensor, tolerance: float) -> str:
     if given.shape != right.shape:
-        return SENTENCES["shape"].format(right=tuple(right.shape), given=tuple(given.shape))
+        return SENTENCES["shape"].format(right=_size(right), given=_size(given))
     if torch.allclose(given, right, rtol=0, atol=tolerance):
         return ""
     if given.dim() > 0:
@@ -166,6 +166,12 @@ def _difference_of_numbers(given: Tensor, right: Tensor, tolerance: float) -> st
     else:
         sentence, value = "NaN" if given.isnan() else "another number", f"{given.item():g}"
     return SENTENCES[sentence].format(value=value, tolerance=f"{tolerance:g}")
+
+
+def _size(numbers: Tensor) -> str:
+    if numbers.dim() != 1:
+        return f"shape {tuple(numbers.shape)}"
+    return f"{len(numbers)} number{'s' * (len(numbers) != 1)}"
 
 
 def _difference(given: Any, wanted: Any, where: str) -> str:

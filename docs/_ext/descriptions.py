@@ -30,6 +30,7 @@ from sphinx.application import Sphinx
 LENGTH = 200  # about what a search engine shows
 FIELD = "og:description"
 GLOSSARY, CARDS = "glossary", "_static/term-cards.js"
+CITED = re.compile(r" \([a-z]+\d{4}[a-z]+\)")  # as it stands before the references are numbered
 SENTENCE_ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z“])")
 
 
@@ -97,7 +98,7 @@ def cards(glossary: nodes.document) -> dict[str, list[str]]:
     found = {}
     for item in glossary.findall(nodes.definition_list_item):
         terms = [node for node in item.children if isinstance(node, nodes.term)]
-        meaning = first_sentences(plain(next(item.findall(nodes.paragraph))))
+        meaning = first_sentences(CITED.sub("", plain(next(item.findall(nodes.paragraph)))))
         found |= {node["ids"][0]: [node.astext(), meaning] for node in terms}
     return found
 

@@ -105,7 +105,7 @@
     );
     const read = document.querySelectorAll(".lesson-map .read").length;
     if (solved)
-      solved.textContent = `${read} of ${all.length} lessons read (tinted), ${filled.length} solved (filled).`;
+      solved.textContent = `${read} of ${all.length} lessons read (tinted), ${filled.length} with all exercises solved (filled).`;
     const soFar = document.querySelector(".so-far");
     const n = document.querySelectorAll(".stops .done").length;
     if (soFar) soFar.textContent = n > 0 ? ` · ${n} done` : "";

@@ -60,7 +60,10 @@
     return Object.is(near, -0) ? "-0.0" : `${near}.0`;
   }
 
-  const tuple = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+  const sizeOf = (shape) =>
+    shape.length === 1
+      ? `${shape[0]} number${shape[0] === 1 ? "" : "s"}`
+      : `shape (${shape.join(", ")})`;
   const fill = (sentence, words) => sentence.replace(/\{(\w+)\}/g, (_, name) => words[name]);
 
   // As attention/exercises/judging.py judges one number: returns what is wrong, or null.
@@ -77,7 +80,7 @@
   function problemOfNumbers({ shape, flat }, { right, slips, tolerance, sentences }) {
     const wanted = shapeOf(right);
     if (`${shape}` !== `${wanted}`) {
-      return fill(sentences.shape, { right: tuple(wanted), given: tuple(shape) });
+      return fill(sentences.shape, { right: sizeOf(wanted), given: sizeOf(shape) });
     }
     const isSame = (others) =>
       [others].flat(9).every((x, i) => Math.abs(flat[i] - x) <= tolerance) &&

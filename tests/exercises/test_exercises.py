@@ -136,7 +136,7 @@ def test_an_answer_of_another_kind_is_told_which_was_expected(capsys):
         ("score-by-hand", "1", "Expected one number, got str."),
         ("score-by-hand", torch.ones(2), "Expected one number, got a tensor of shape (2,)"),
         ("score-by-hand", math.nan, "got NaN"),
-        ("weights-by-hand", torch.rand(1, 3), "Expected shape (3,), got (1, 3)."),
+        ("weights-by-hand", torch.rand(1, 3), "Expected 3 numbers, got shape (1, 3)."),
         ("weights-by-hand", "abc", "Expected a list or tensor of numbers, got str."),
         ("weights-by-hand", [True] * 3, "Expected real numbers, got torch.bool."),
         ("all-at-once", 3, "Expected a function, got int."),

@@ -217,11 +217,11 @@ def test_the_home_page_begins_with_the_core_lessons(visit, http_root, size):
 
 def test_a_legend_counts_what_is_solved(page, visit, http_root):
     legend = page.locator(f"{MAP} .legend")
-    expect(legend).to_contain_text(f"0 of {len(lessons())} lessons read (tinted), 0 solved")
+    expect(legend).to_contain_text(f"0 of {len(lessons())} lessons read (tinted), 0 with all")
     page.evaluate("page => localStorage.setItem('attention-read', JSON.stringify([page]))", SCALE)
     page.reload()
     page.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", SCALE)
-    expect(legend).to_contain_text("1 of 25 lessons read (tinted), 1 solved (filled).")
+    expect(legend).to_contain_text("1 of 25 lessons read (tinted), 1 with all exercises solved")
     page.emulate_media(media="print")
     expect(legend).to_be_hidden()
     page = visit(http_root + "gallery/index.html", java_script_enabled=False).page

@@ -1,5 +1,9 @@
 """A term's meaning opens beside its link, which stays a link: pointer, keyboard and finger."""
 
+import json
+import re
+
+from built_site import SITE
 from playwright.sync_api import expect
 
 PAGE = "gallery/core/plot_2_attention_layer.html"
@@ -44,6 +48,14 @@ def test_every_term_has_a_card_that_opens_by_focus_and_closes_by_escape(page):
         expect(card).to_be_hidden()
         assert links.nth(i).get_attribute("aria-describedby") is None
     assert links.count() > 5
+
+
+def test_a_card_is_plain_text():
+    written = (SITE / "_static/term-cards.js").read_text("utf-8")
+    cards = json.loads(written.removeprefix("receiveTerms(").removesuffix(");\n"))
+    assert len(cards) > 150
+    marked = {term: text for term, text in cards.values() if re.search(r"[\\{}^]|[a-z]\d{4}", text)}
+    assert marked == {}
 
 
 def test_a_first_tap_opens_the_card_and_a_second_the_glossary(visit, http_root):

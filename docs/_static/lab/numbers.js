@@ -14,12 +14,13 @@
   const WORDS = /[a-z][\w.]*\(|[[\]()]|[^\s,[\]()]+/gi;
   const KEYWORD = /,\s*(dtype|device|grad_fn|requires_grad)=(<[^>]*>|'[^']*'|[\w.]+)/g;
 
-  // Hyphens and dashes as "-", the raised point as ".", and nothing that can't be seen
+  // Hyphens and dashes as "-", the raised point as ".", 17 % as 17e-2, and nothing that can't be seen
   const clean = (typed) =>
     typed
       .replaceAll(/[\u200b\u2060\ufeff]/g, "")
       .replaceAll(/[\u2010-\u2015\u2212\ufe63\uff0d]/g, "-")
       .replaceAll(/(?<=\d)·(?=\d)/g, ".")
+      .replaceAll(/(?<=[\d.])\s?%/g, "e-2")
       .replace(/^\s*Parameter containing:/, "")
       .replaceAll(KEYWORD, "")
       .trim();

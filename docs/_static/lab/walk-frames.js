@@ -283,7 +283,7 @@
       if (isWide) {
         label("lane.query", [42, 94], "query", "query");
         label("lane.key", [42, 138], "key", "key");
-        label("lane.score", [42, zero], "scaled score", "ink");
+        label("lane.score", [42, zero], "score/√2", "ink");
       }
       each((j) => {
         const [x, y] = box(along(j), by(116, 137));
@@ -316,7 +316,7 @@
       const [first, last, y, high] = by([92, W - 8, H - 30, 46], [2, W - 2, H - 22, 38]);
       if (isWide) {
         line("zero", straight([84, base], [W - 8, base]), "line", 1.5);
-        label("lane.score", [42, 80], "scaled score", "ink");
+        label("lane.score", [42, 80], "score/√2", "ink");
         label("lane.share", [42, base - 14], "share", "weight");
         label("whole", [42, y], percent(1), "weight");
       }

@@ -279,14 +279,14 @@
       try {
         const [ids, row] = await Promise.all(["words", "tiny"].map(lab.models.load));
         if (field.value !== text) return false; // a later one is read
-        const told = (found, what) =>
-          found?.length > 0 ? [`${what}: ${[...new Set(found)].map(quoted).join(", ")}.`] : [];
-        const unknown = words.filter((word) => !ids.has(word));
-        const left = text.match(/[\p{N}\p{S}]+/gu);
-        const cut = text.match(/\p{L}+['’]\p{L}+/gu);
-        const shared = "All unknown words share one vector, here";
-        const [split, out] = [told(cut, "Read as two words"), told(left, "Left out")];
-        note([...told(unknown, shared), ...split, ...out].join(" "));
+        const notes = [
+          ["All unknown words share one vector, here", words.filter((word) => !ids.has(word))],
+          ["Read as two words", text.match(/\p{L}+['’]\p{L}+/gu)],
+          ["Left out", text.match(/[\p{N}\p{S}]+/gu)],
+        ].flatMap(([what, found]) =>
+          found?.length ? [`${what}: ${[...new Set(found)].map(quoted).join(", ")}.`] : [],
+        );
+        note(notes.join(" "));
         model = modelOf({ ...model, words, x: lab.tokenizer.encode(words, ids).map(row) });
         return true;
       } catch (error) {
@@ -428,7 +428,10 @@
     for (const still of [...stage.parentElement.children]) if (still !== stage) still.remove();
     show();
     box.classList.add("is-live");
-    new ResizeObserver(() => stage.parentElement.clientWidth !== width && show(0)).observe(box);
+    new ResizeObserver(() => {
+      // On paper, where it is hidden, it has no width.
+      if ((stage.parentElement.clientWidth || width) !== width) show(0);
+    }).observe(box);
     readAddress().then((isRead) => {
       const isBelow = stage.getBoundingClientRect().bottom > innerHeight;
       if (isRead && isBelow) box.scrollIntoView({ behavior: "instant" });

@@ -90,7 +90,8 @@
       opens: "options",
       isUndone: ({ head: { weights } }) => !areEqual(weights),
       text: () => "Make all weights equal, to within 0.01, without a mask.",
-      answer: () => "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
+      answer: () =>
+        "Equal scores do it: a query of zeros, or equal keys. A high temperature makes the weights nearly equal where the scores hardly differ.",
       isDone: ({ layer, head: { weights } }) => isUnmasked(layer) && areEqual(weights),
     },
     {

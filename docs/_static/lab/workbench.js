@@ -13,7 +13,7 @@
   // hidden in those before it.
   const DENSITIES = ["look", "change", "train"];
   const HINTS = {
-    look: "Whose attention? Choose a row, or drag an arrow.",
+    look: "Choose a row, or drag an arrow: its word changes.",
     change: "Choose a row, and change its weights: drag an arrow, or set a number.",
     train: "Press “A hundred steps”, or first click another weight as the target.",
   };
