@@ -232,7 +232,12 @@ def check_attention_inputs(
     return scale
 
 
-def check_mask(attn_mask: Tensor, scores_shape: tuple[int, ...], device: torch.device) -> None:
+def check_mask(
+    attn_mask: Tensor,
+    scores_shape: tuple[int, ...],
+    device: torch.device,
+    scores: str = "the scores",
+) -> None:
     """Refuse a mask that is neither boolean nor added, or does not broadcast to the scores."""
     is_tensor = isinstance(attn_mask, Tensor)
     if not is_tensor or not (attn_mask.dtype == torch.bool or attn_mask.is_floating_point()):
@@ -247,7 +252,7 @@ def check_mask(attn_mask: Tensor, scores_shape: tuple[int, ...], device: torch.d
     if not broadcasts(attn_mask.shape, scores_shape):
         is_row_per_text = attn_mask.shape == (*scores_shape[:-2], scores_shape[-1])
         raise ValueError(
-            f"attn_mask: expected a shape that broadcasts to the scores, {scores_shape}, "
+            f"attn_mask: expected a shape that broadcasts to {scores}, {scores_shape}, "
             f"got {tuple(attn_mask.shape)}"
             + ("; one row of keys per text is attn_mask[..., None, :]" if is_row_per_text else "")
         )

@@ -23,7 +23,7 @@ def choose_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(
-            f"--device: expected a device of this machine, got {name}: {reason}"
+            f"device: expected a device of this machine, got {name}: {reason}"
         ) from None
     return device
 

@@ -1,4 +1,4 @@
-"""Measure a trained model: ``python -m attention.evaluate RUN --data FOLDER --split test``."""
+"""Measure a trained model: ``python -m attention.evaluate RUN --split test``."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ _PARAMETERS = (
     click.Option(
         ["--split"],
         type=click.Choice(["train", "validation", "test"]),
-        default="test",
+        default="validation",
         show_default=True,
         help="Which split of the reviews.",
     ),
@@ -45,15 +45,16 @@ def evaluate(
     data: str | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
-    split: str = "test",
+    split: str = "validation",
     device: str = "auto",
     precision: Precision = "auto",
 ) -> dict[str, Measured]:
     """Measure a run's model on the reviews of a split, ``clean`` and behind a ``distractor``.
 
-    The arguments are the options of the command. Without ``data``, the reviews are those that the
-    model was trained on; a column that is not given is called as in training. A file that is given
-    is measured whole. Texts that splits have in common are counted where a run begins.
+    The arguments are the options of the command. Without ``data``, the source of the reviews is
+    that of the training; a column that is not given is called as in training. A file that is given
+    is measured whole. A run without distractors is measured without them. Texts that splits have in
+    common are counted where a run begins.
     """
     where = choose_device(device)
     model, tokenizer, trained = load_run(run, where)
@@ -70,6 +71,11 @@ def evaluate(
         files = files_of(path)
     elif source not in SOURCES and data is not None and path.is_file():
         files = {split: path}
+    if split == "train" or _is_training_file(files.get(split), trained):
+        print_status(
+            f"{shown(source)}: the model was trained on these reviews, or most of them; "
+            "on new ones it is right less often"
+        )
     if split in files:  # no other has to be read
         reviews = {split: load_file(files[split], columns, labels)}
     else:
@@ -89,15 +95,27 @@ def evaluate(
             f"{shown(source)}: now has other validation reviews than those that training "
             "measured, and the model may have been trained on some of them"
         )
-    examples = measured_examples(tokenizer, reviews[split])
+    examples = measured_examples(tokenizer, reviews[split], distractors=trained.distractors)
     return {name: measure(model, some, precision=precision) for name, some in examples.items()}
+
+
+def _is_training_file(path: Path | None, trained: TrainConfig) -> bool:
+    source = Path(trained.data)
+    if path is None or trained.data in SOURCES or not source.exists():
+        return False
+    file = files_of(source)["train"] if source.is_dir() else source
+    return path.resolve() == file.resolve()
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure from the command line, and print a table and a last line of JSON."""
     about = "Measure a trained model on reviews, alone and behind distractors."
-    result = evaluate(**parse("attention.evaluate", arguments, _PARAMETERS, about))
-    print(f"{'':12}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}")
+    given = parse("attention.evaluate", arguments, _PARAMETERS, about)
+    result = evaluate(**given)
+    what = "file" if Path(given.get("data", "")).is_file() else given["split"]
+    print(
+        f"{what:12}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}"
+    )
     for name, row in result.items():
         low, high = row["accuracy_interval"]
         interval = f"{low:.4f} to {high:.4f}"

@@ -89,6 +89,10 @@ def _check_line(given: dict[str, Any]) -> None:
             option = name.replace("_", "-")
             raise ValueError(f"--{option}: expected {'TEXT' if has_file else '--file'} with it")
     if not has_file:
+        if not given["text"].strip():
+            raise ValueError(f"TEXT: expected a text, got {given['text']!r}")
+        if (page := given.get("html")) and page.exists():
+            raise ValueError(f"--html: {shown(page)} exists; name another file")
         return
     out: Path | None = given.get("out")
     if out is None:

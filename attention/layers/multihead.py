@@ -221,7 +221,7 @@ def join_masks(
     """
     n, m = x.shape[-2], key_at.shape[-1]
     if attn_mask is not None:
-        check_mask(attn_mask, (*x.shape[:-1], m), x.device)
+        check_mask(attn_mask, (*x.shape[:-1], m), x.device, "the scores of every head")
     if window is not None:
         distance = key_at[..., m - n :, None] - key_at[..., None, :]  # (..., n, m)
         attn_mask = restrict(attn_mask, distance.abs() < window)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import torch
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import FancyBboxPatch
@@ -37,6 +38,7 @@ def draw_weights(
         - weights: :math:`(n, m)`
 
     Raises:
+        TypeError: If ``ax`` is something else.
         ValueError: If the words do not fit the weights, or a weight is negative or exceeds
             ``vmax``, because its colour would be that of another weight.
 
@@ -45,6 +47,9 @@ def draw_weights(
         >>> _, ax = plt.subplots()
         >>> draw_weights(ax, torch.eye(2), ["good", "film"])
     """
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax: expected matplotlib's Axes, got {type(ax).__name__}")
+    weights = torch.as_tensor(weights)
     keys = queries if keys is None else keys
     if weights.shape != (len(queries), len(keys)):
         raise ValueError(

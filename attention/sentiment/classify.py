@@ -38,6 +38,11 @@ class Classifier:
         self.tokenizer = tokenizer
         self.precision: Precision = precision
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the answers are called."""
+        return self.model.config.labels
+
     def __call__(self, texts: Iterable[str]) -> list[Answer]:
         """Classify texts.
 
@@ -65,7 +70,7 @@ class Classifier:
             for logits, known in zip(
                 self._logits(ids), known_shares(self.tokenizer, ids), strict=True
             ):
-                yield answer(logits, self.model.config.labels, known)
+                yield answer(logits, self.labels, known)
 
     def explain(self, text: str) -> ExplainedAnswer:
         r"""Classify one text, and say what each of its words contributes.
@@ -74,7 +79,12 @@ class Classifier:
         :func:`~attention.analysis.deletion_effects`. Above 0 it speaks for the second of two
         labels, such as "positive", or for the answer if there are more. The model reads one text
         per word, so a review of 500 words takes as long as 500 reviews.
+
+        Raises:
+            TypeError: If the text is no string.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected one string, got {type(text).__name__}")
         examples = make_examples(encode_reviews(self.tokenizer, [text]), [0])
         batch = examples.batch(torch.zeros(1, dtype=torch.int64), self.model.config.reading)
         ids = batch.ids[0, : int(batch.lengths[0])].to(next(self.model.parameters()).device)  # (n,)

@@ -261,12 +261,12 @@ def read_rows(
 ) -> Iterator[dict[str, Any]]:
     """Read a file row by row, these columns or ``every`` one, and say where it can't be read."""
     if not path.is_file():
-        found = "nothing"
+        found = "does not exist"
         if path.is_dir():
-            found = "a folder, such as Spark writes"
+            found = "expected one file, got a folder, such as Spark writes"
         elif path.is_symlink() or path.exists():
-            found = "a link to nothing, or a device"
-        raise ValueError(f"{shown(path)}: expected one file, got {found}")
+            found = "expected one file, got a link to nothing, or a device"
+        raise ValueError(f"{shown(path)}: {found}")
     kind = Path(path.stem if _packing(path) else path).suffix.lower()
     if kind not in READERS:
         raise ValueError(f"{shown(path)}: expected a file that ends in {KINDS_HELP}")
@@ -377,7 +377,10 @@ def _read_json_lines(path: Path, columns: Sequence[str], every: bool) -> Iterato
         for line in file:
             if line.isspace():
                 continue
-            row = json.loads(_decoded(line))
+            try:
+                row = json.loads(_decoded(line))
+            except json.JSONDecodeError as error:  # which counts the lines of what it was given
+                raise ValueError(f"{error.msg} at character {error.pos + 1} of its line") from None
             if not isinstance(row, dict):
                 raise ValueError(f"expected an object with columns, got {line.strip():.40}")
             _check_columns([*row], columns)

@@ -58,10 +58,11 @@ def lock(folder: Path) -> FileLock:
 
 def refuse_taken(folder: Path) -> None:
     """Refuse a folder for a new run if it holds another run, finished or not, or other files."""
-    if not folder.exists():
+    there = next((path for path in (folder, *folder.parents) if path.exists()), Path())
+    if not there.is_dir():
+        raise ValueError(f"{shown(there)}: is a file; give a folder as --out")
+    if there != folder:
         return
-    if not folder.is_dir():
-        raise ValueError(f"{shown(folder)}: is a file; give a folder as --out")
     refuse_finished(folder)
     if (folder / CHECKPOINT).exists():
         raise ValueError(
@@ -100,7 +101,8 @@ def load_run(
     config = read_config(folder)
     if not (folder / "model.safetensors").exists():
         raise ValueError(
-            f"{shown(folder)}: holds no model yet; finish the run with --resume {shown(folder)}"
+            f"{shown(folder)}: holds no model yet; finish the run with "
+            f"python -m attention.train --resume {shown(folder)}"
         )
     model = SentimentClassifier.from_pretrained(folder).to(device)
     with read_errors(folder, "a run"):

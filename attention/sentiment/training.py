@@ -101,7 +101,7 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
         )
     ids = encode_reviews(tokenizer, train.texts)
     check_words(tokenizer, ids, "the training reviews")
-    _say_labels(train)
+    _say_labels(train, reviews["validation"])
     return Prepared(
         tokenizer,
         make_examples(ids, train.labels, pairs=config.distractors),
@@ -123,8 +123,11 @@ def _choose_words(texts: Sequence[str]) -> Words:
     return "unicode"
 
 
-def _say_labels(train: Reviews) -> None:
-    """Say which labels there are, if they are others than two, or if one is much rarer."""
+def _say_labels(train: Reviews, validation: Reviews) -> None:
+    """Say which labels there are, unless there are two as usual, and which are rare or missing."""
+    if never := {*range(len(train.names))} - {*validation.labels}:
+        some = ", ".join(shown(train.names[i]) for i in sorted(never)[:MOST_SHOWN])
+        print_status(f"no validation review has the label {some}, so nothing is measured of it")
     counts = np.bincount(train.labels, minlength=len(train.names))
     if train.names == SENTIMENT and counts.max() < UNEQUAL * counts.min():
         return

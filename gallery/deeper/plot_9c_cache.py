@@ -140,8 +140,8 @@ for (is_causal, number), change in moved_by_append.items():
 # encoder that reads in both directions can't have a cache. What does the row of the new token i
 # need from the tokens before it?
 #
-# .. math:: \mathrm{context}_i = \sum_{j \le i} \mathrm{softmax}_j\!\left(\frac{q_i \cdot
-#           k_j}{\sqrt k}\right) v_j
+# .. math:: \mathrm{context}_i = \sum_{j \le i} \mathrm{softmax}_j\!\left(\frac{\mathrm{query}_i
+#           \cdot \mathrm{key}_j}{\sqrt k}\right) \mathrm{value}_j
 #
 # The new row needs the key and the value of every token so far, but only one query, its own. The
 # queries of earlier tokens occur in the rows of those tokens and nowhere else. This is why a cache

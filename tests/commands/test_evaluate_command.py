@@ -28,6 +28,7 @@ def test_last_line_is_json_with_every_figure(finished, capsys):
         capsys, finished, "--data", finished.parent / "reviews", "--split", "test"
     )
     assert list(result) == ["clean", "distractor"]
+    assert table.startswith("test ")
     for name, row in result.items():
         assert set(row) == set(Measured.__annotations__)
         assert sum(map(sum, row["confusion"])) == row["n"]
@@ -42,7 +43,7 @@ def test_last_line_is_json_with_every_figure(finished, capsys):
 
 
 def test_it_measures_the_split_with_the_lab_s_pairs(finished, capsys):
-    _, result = result_of(capsys, finished)
+    _, result = result_of(capsys, finished, "--split", "test")
     model, tokenizer, _ = load_run(finished, CPU)
     reviews = load_reviews(finished.parent / "reviews")["test"]
     for name, examples in measured_examples(tokenizer, reviews).items():
@@ -51,7 +52,8 @@ def test_it_measures_the_split_with_the_lab_s_pairs(finished, capsys):
 
 
 def test_validation_figures_are_those_of_training(finished, capsys):
-    _, result = result_of(capsys, finished, "--split", "validation")
+    table, result = result_of(capsys, finished)  # test reviews are read on request alone
+    assert table.startswith("validation ")
     (line,) = read_metrics(finished)
     assert result == {name: line[name] for name in ("clean", "distractor")}
 
@@ -73,8 +75,26 @@ def test_the_names_of_columns_are_remembered(tmp_path, capsys):
 
 def test_a_folder_needs_only_the_split_that_is_measured(finished, capsys, tmp_path):
     shutil.copy(finished.parent / "reviews" / "test.csv", tmp_path / "test.csv")
-    _, expected = result_of(capsys, finished)
-    assert result_of(capsys, finished, "--data", tmp_path)[1] == expected
+    _, expected = result_of(capsys, finished, "--split", "test")
+    assert result_of(capsys, finished, "--data", tmp_path, "--split", "test")[1] == expected
+
+
+def test_reviews_that_the_model_was_trained_on_are_no_measure_of_it(tmp_path, capsys):
+    data = small_run.write_table(tmp_path / "all.csv", small_run.rows(40, 1))
+    run = small_run.train(tmp_path / "run", "--no-distractors", data=data)
+    other = small_run.write_table(tmp_path / "other.csv", small_run.rows(40, 2))
+    for name, options, is_known in (
+        ("file", ("--data", data), True),
+        ("train", ("--split", "train"), True),
+        ("validation", (), False),
+        ("file", ("--data", other), False),
+    ):
+        capsys.readouterr()
+        assert evaluate.main([str(run), *map(str, options), "--device", "cpu"]) == 0
+        printed = capsys.readouterr()
+        assert ("all.csv: the model was trained on these reviews" in printed.err) == is_known
+        assert printed.out.startswith(f"{name} ")
+        assert "distractor" not in printed.out  # as in training
 
 
 def test_validation_reviews_that_have_changed_are_noticed(tmp_path, capsys):

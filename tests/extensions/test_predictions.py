@@ -81,7 +81,9 @@ def test_answers_are_folds_and_the_one_whose_condition_held_is_right(site):
 
 
 def test_a_figure_that_follows_at_once_does_not_give_the_answer_away(site):
-    drawn = ".. code-block:: Python\n\n   fig, ax = plt.subplots()\n\n.. image:: /a.svg\n   :alt: a\n"
+    drawn = (
+        ".. code-block:: Python\n\n   fig, ax = plt.subplots()\n\n.. image:: /a.svg\n   :alt: a\n"
+    )
     text = ":orphan:\n\nTitle\n=====\n" + PAGE.replace("Afterwards", f"{drawn}\n*Figure 1.* 3")
     name, picture = "gallery/core/plot_a", "<svg xmlns='http://www.w3.org/2000/svg'/>"
     pages = {name: f"{text}\n*Figure 2.* Not this.\n", "a.svg": picture}

@@ -42,7 +42,14 @@ BAD = {
     "the line of train": {
         "no folder for the run": (["train", "--data", "reviews"], ["--out", "expected a folder"]),
         "no passes": (new_run("--epochs", "0"), ["--epochs: ", "or equal to 1, got 0"]),
-        "an unknown device": (new_run("--device", "abacus"), ["--device", "abacus"]),
+        "an unknown device": (
+            new_run("--device", "abacus"),
+            ["device: expected a device", "abacus"],
+        ),
+        "a run below a file": (
+            ["train", "--data", "reviews", "--out", "reviews/train.csv/run"],
+            ["reviews/train.csv: is a file", "--out"],
+        ),
         "an unknown preset": (["train", "--preset", "lab14"], ["--preset", "lab13", "lab14"]),
         "more than the encoder reads": (
             ["train", "--out", "new", "--model", "minilm", "--max-length", "600"],
@@ -106,7 +113,7 @@ BAD = {
         "no run named": (["evaluate"], ["RUN", "--help"]),
         "an unknown split": ([*EVALUATE, "--split", "all"], ["all", "--help"]),
         "a split that is not there": (
-            EVALUATE,
+            [*EVALUATE, "--split", "test"],
             ["no split test", "train or validation"],
             lambda folder: (folder / "reviews/test.csv").unlink(),
         ),
@@ -142,6 +149,9 @@ BAD = {
             ["--out: expected a file that ends in .csv, .tsv", "x.xlsx"],
         ),
         "a page in no folder": ([*PREDICT, "--html", "no/page.html"], ["--html", "no folder no"]),
+        "a page that is taken": ([*PREDICT, "--html", "reviews/test.csv"], ["--html: ", "exists"]),
+        "an empty text": (["predict", "run", ""], ["TEXT: expected a text, got ''"]),
+        "a text of spaces": (["predict", "run", " "], ["TEXT: expected a text, got ' '"]),
         "a page that is a folder": (
             [*PREDICT, "--html", "reviews"],
             ["'--html': File 'reviews' is a directory"],

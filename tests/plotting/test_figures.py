@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 from contrasts import contrast
@@ -119,6 +120,14 @@ def test_weights_that_cannot_be_shown_are_refused():
             ([[0.3, 0.3, 0.4]], None, ["weights: expected shape (1, 2)", "got (1, 3)"]),
         ],
     )
+
+
+def test_an_array_is_drawn_and_what_is_no_axes_is_named():
+    _, ax = plt.subplots()
+    draw_weights(ax, np.eye(2), WORDS[:2])
+    assert len(ax.texts) == 4
+    expected = "ax: expected matplotlib's Axes, got Tensor"
+    check_refused(draw_weights, [(torch.eye(2), WORDS[:2], WORDS[:2], expected)], TypeError)
 
 
 def test_both_ends_of_the_diverging_map_contrast_alike_with_zero():

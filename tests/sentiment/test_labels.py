@@ -183,6 +183,15 @@ def test_unequal_labels_are_said(tmp_path, capsys):
     assert re.search(r"answering tea always would be right for 7\d\.\d% of them, so read", said)
 
 
+def test_a_label_that_no_validation_review_has_is_said(tmp_path, capsys):
+    for split, labels in {"train": ["tea", "soup", "milk"], "validation": ["tea", "milk"]}.items():
+        lines = ["text,label", *(f"{label} {i},{label}" for i in range(9) for label in labels)]
+        (tmp_path / f"{split}.csv").write_text("\n".join(lines))
+    line = ["--data", str(tmp_path), "--out", str(tmp_path / "run"), "--epochs", "1"]
+    assert train.main([*line, "--model", "mean", "--bigram-buckets", "0"]) == 0
+    assert "no validation review has the label soup, so nothing is" in capsys.readouterr().err
+
+
 GOOD = ["とても美味しい店でした", "また来ます", "最高の味"]
 BAD = ["二度と行きません", "まずい料理でした", "最悪の味"]
 

@@ -204,7 +204,7 @@ def test_a_broken_run_is_not_loaded_and_its_file_is_named(run):
         (config, b'{"model": 7, "train": []}', "configuration"),
         (config, b'{"model": {"vocab_size": 25}, "train": []}', "configuration"),
         (config, b'{"model": {"vocab_size": 25}}', "configuration"),
-        (weights, None, "finish the run with --resume"),
+        (weights, None, "finish the run with python -m attention.train --resume"),
         (weights, b"\0" * 50, "does not hold a classifier that can be read"),
         (weights, save({"x": torch.ones(1)}), "model.safetensors lacks"),
         (tokenizer, None, "does not hold a run that can be read"),
@@ -254,7 +254,7 @@ def test_a_path_need_not_be_utf_8(tmp_path):
     folder = tmp_path / "caf\udce9"
     shutil.move(small_run.write_reviews(tmp_path / "reviews"), folder / "reviews")
     out = small_run.train(folder / "run", "--epochs", "1", data=folder / "reviews")
-    assert evaluate(out, device="cpu")["clean"]["n"] == 7
+    assert evaluate(out, split="test", device="cpu")["clean"]["n"] == 7
     make_unfinished(out)
     assert train_main(["--resume", str(out)]) == 0
 

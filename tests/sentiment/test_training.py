@@ -105,7 +105,7 @@ def test_new_weights_follow_from_the_seed_of_the_run_alone():
 
 def test_an_unknown_device_is_refused():
     names = ("cuda:99", "abacus", "meta", "mps")
-    expected = "^--device: expected a device of this machine, got "
+    expected = "^device: expected a device of this machine, got "
     check_refused(choose_device, [(name, expected + name) for name in names])
 
 
