@@ -1,4 +1,4 @@
-"""Measure a trained model: ``python -m attention.evaluate RUN --split test``."""
+"""Measure a trained model: ``python -m attention.evaluate RUN``."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ _OF_TRAINING = {"device": "[default: auto]", "precision": "[default: auto]"}
 DEVICE, PRECISION = options_of(TrainConfig, _OF_TRAINING)
 _PARAMETERS = (
     RUN,
-    click.Option(["--data"], help=f"{SOURCES_HELP}; by default what the model was trained on."),
+    click.Option(["--data"], help=f"{SOURCES_HELP}; by default the source of the training."),
     click.Option(["--text-column"], help="The column of the texts; by default the run's."),
     click.Option(["--label-column"], help="The column of the labels; by default the run's."),
     click.Option(
@@ -71,11 +71,6 @@ def evaluate(
         files = files_of(path)
     elif source not in SOURCES and data is not None and path.is_file():
         files = {split: path}
-    if split == "train" or _is_training_file(files.get(split), trained):
-        print_status(
-            f"{shown(source)}: the model was trained on these reviews, or most of them; "
-            "on new ones it is right less often"
-        )
     if split in files:  # no other has to be read
         reviews = {split: load_file(files[split], columns, labels)}
     else:
@@ -89,8 +84,16 @@ def evaluate(
             f"{shown(source)}: expected the labels {', '.join(labels)}, which the model answers, "
             f"got {', '.join(reviews[split].names)}"
         )
+    mark, marks = fingerprint(reviews[split]), read_fingerprints(run)
+    # Of a file from which validation reviews were drawn, the others trained the model.
+    is_same = files == {split: path} and path.resolve() == Path(trained.data).resolve()
+    if is_same or mark == marks.get("train") or (data is None and split == "train"):
+        print_status(
+            f"{shown(source)}: the model was trained on some or all of these reviews; "
+            "on new ones it is right less often"
+        )
     was_measured = data is None and split == "validation" and trained.limit is None
-    if was_measured and fingerprint(reviews[split]) != read_fingerprints(run).get(split):
+    if was_measured and mark != marks.get(split):
         print_status(
             f"{shown(source)}: now has other validation reviews than those that training "
             "measured, and the model may have been trained on some of them"
@@ -99,20 +102,13 @@ def evaluate(
     return {name: measure(model, some, precision=precision) for name, some in examples.items()}
 
 
-def _is_training_file(path: Path | None, trained: TrainConfig) -> bool:
-    source = Path(trained.data)
-    if path is None or trained.data in SOURCES or not source.exists():
-        return False
-    file = files_of(source)["train"] if source.is_dir() else source
-    return path.resolve() == file.resolve()
-
-
 def main(arguments: Sequence[str]) -> int:
     """Measure from the command line, and print a table and a last line of JSON."""
-    about = "Measure a trained model on reviews, alone and behind distractors."
+    about = "Measure a trained model on reviews, alone and, as it was trained, behind distractors."
     given = parse("attention.evaluate", arguments, _PARAMETERS, about)
     result = evaluate(**given)
-    what = "file" if Path(given.get("data", "")).is_file() else given["split"]
+    data = given.get("data", "")
+    what = "file" if data not in SOURCES and Path(data).is_file() else given["split"]
     print(
         f"{what:12}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}"
     )

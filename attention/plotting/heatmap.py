@@ -29,7 +29,7 @@ def draw_weights(
 
     Args:
         ax: Where to draw.
-        weights: The weights, one row per query.
+        weights: The weights, one row per query, as a tensor or an array.
         queries: The words that attend.
         keys: The words that are attended to; None means the same words.
         vmax: The weight that gets the strongest colour; None means the largest of these weights.
@@ -38,7 +38,7 @@ def draw_weights(
         - weights: :math:`(n, m)`
 
     Raises:
-        TypeError: If ``ax`` is something else.
+        TypeError: If ``ax`` is no ``Axes``.
         ValueError: If the words do not fit the weights, or a weight is negative or exceeds
             ``vmax``, because its colour would be that of another weight.
 

@@ -261,7 +261,7 @@ def read_rows(
 ) -> Iterator[dict[str, Any]]:
     """Read a file row by row, these columns or ``every`` one, and say where it can't be read."""
     if not path.is_file():
-        found = "does not exist"
+        found = "expected one file, got a path that does not exist"
         if path.is_dir():
             found = "expected one file, got a folder, such as Spark writes"
         elif path.is_symlink() or path.exists():
@@ -380,7 +380,7 @@ def _read_json_lines(path: Path, columns: Sequence[str], every: bool) -> Iterato
             try:
                 row = json.loads(_decoded(line))
             except json.JSONDecodeError as error:  # which counts the lines of what it was given
-                raise ValueError(f"{error.msg} at character {error.pos + 1} of its line") from None
+                raise ValueError(f"{error.msg} at character {error.pos + 1} of the line") from None
             if not isinstance(row, dict):
                 raise ValueError(f"expected an object with columns, got {line.strip():.40}")
             _check_columns([*row], columns)

@@ -58,7 +58,9 @@ def lock(folder: Path) -> FileLock:
 
 def refuse_taken(folder: Path) -> None:
     """Refuse a folder for a new run if it holds another run, finished or not, or other files."""
-    there = next((path for path in (folder, *folder.parents) if path.exists()), Path())
+    there = next(
+        (path for path in (folder, *folder.parents) if path.exists() or path.is_symlink()), Path()
+    )
     if not there.is_dir():
         raise ValueError(f"{shown(there)}: is a file; give a folder as --out")
     if there != folder:

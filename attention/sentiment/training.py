@@ -127,7 +127,7 @@ def _say_labels(train: Reviews, validation: Reviews) -> None:
     """Say which labels there are, unless there are two as usual, and which are rare or missing."""
     if never := {*range(len(train.names))} - {*validation.labels}:
         some = ", ".join(shown(train.names[i]) for i in sorted(never)[:MOST_SHOWN])
-        print_status(f"no validation review has the label {some}, so nothing is measured of it")
+        print_status(f"labels that no validation review has, so that none is measured: {some}")
     counts = np.bincount(train.labels, minlength=len(train.names))
     if train.names == SENTIMENT and counts.max() < UNEQUAL * counts.min():
         return

@@ -30,7 +30,9 @@ from sphinx.application import Sphinx
 LENGTH = 200  # about what a search engine shows
 FIELD = "og:description"
 GLOSSARY, CARDS = "glossary", "_static/term-cards.js"
-CITED = re.compile(r" \([a-z]+\d{4}[a-z]+\)")  # as it stands before the references are numbered
+CITED = re.compile(r"\b[a-z]+\d{4}\w+")  # a reference, which has no number yet
+IN_BRACKETS = re.compile(rf" \([^()]*{CITED.pattern}[^()]*\)")
+FORMULA = re.compile(r"[\\{}^]")
 SENTENCE_ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z“])")
 
 
@@ -98,7 +100,10 @@ def cards(glossary: nodes.document) -> dict[str, list[str]]:
     found = {}
     for item in glossary.findall(nodes.definition_list_item):
         terms = [node for node in item.children if isinstance(node, nodes.term)]
-        meaning = first_sentences(CITED.sub("", plain(next(item.findall(nodes.paragraph)))))
+        text = IN_BRACKETS.sub("", plain(next(item.findall(nodes.paragraph))))
+        marked = f"{CITED.pattern}|{FORMULA.pattern}"
+        said = [one for one in SENTENCE_ENDS.split(text) if not re.search(marked, one)]
+        meaning = first_sentences(" ".join(said))
         found |= {node["ids"][0]: [node.astext(), meaning] for node in terms}
     return found
 

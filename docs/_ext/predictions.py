@@ -107,6 +107,10 @@ def join(app: Sphinx, doctree: nodes.document) -> None:
             continue
         # A figure whose cell follows at once would give the answer away.
         result = list(takewhile(is_result, below[1:]))
+        while any(isinstance(each, folded_code) for each in result) and not isinstance(
+            result[-1], lesson_figure
+        ):
+            result.pop()
         notes = [each for each in result if each.astext().startswith(RIGHT)]
         if not notes:
             logger.warning("no cell has run below the question", location=node)

@@ -96,7 +96,7 @@ fig.set_label(
 # To see what a mask is for, we train ``SelfAttentionV2`` without one, on predicting the
 # *next* word. Our sentences are six random words from a vocabulary of six, so a guess is correct
 # in one case out of six. One pass over a whole sentence predicts all its words at once. The setup
-# has the functions.
+# has its functions.
 
 # Setup: the vectors of the words, the loss, the training steps and the two ways of testing.
 positions = torch.eye(6)  # (6, 6)
@@ -162,7 +162,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The weights after training. Each word but the last attends most to the word after it.
+# *Figure 2.* After training, each word but the last attends most to the next one.
 #
 # The model has learned to copy the word that it should predict. While a text is being generated,
 # however, this word does not exist yet. So we give it only the words so far:
@@ -203,7 +203,7 @@ print("word 3 at position 0:", vectors(torch.tensor([3]))[0].int().tolist())
 # The causal mask
 # ---------------
 # A :term:`mask` says for each query i and each key j whether the query may attend to the key, and
-# here ``True`` means that it may, whereas ``nn.MultiheadAttention`` forbids there. For n words the
+# here ``True`` means that it may, and in ``nn.MultiheadAttention`` that it may not. For n words the
 # shape is (n, n), with one row per query. A :term:`causal mask` is ``True`` where j does not come
 # after i: on the diagonal and below it, which ``tril`` keeps.
 

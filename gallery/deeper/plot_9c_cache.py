@@ -118,9 +118,9 @@ for count in (1, 2, 3):
 #    Without the mask, from which block on do the rows of earlier tokens change?
 #
 #    From the first : ``moved_by_append[False, 1] > 1e-4``
-#        Every earlier token attends to the new one at once.
+#        Nothing keeps an earlier token from attending to the new one.
 #    From the second : ``moved_by_append[False, 1] < 1e-4 < moved_by_append[False, 2]``
-#        This holds for the newest token, which sees all tokens in the first block either way.
+#        Already in the first block every earlier token attends to the new one.
 #    From none : ``moved_by_append[False, number] < 1e-4``
 #        It is the causal mask that keeps the new token from the earlier rows.
 

@@ -90,7 +90,11 @@ def test_a_file_is_answered_row_by_row(finished, tmp_path, capsys):
     cases = [
         (file, other, "no column text for --text-column; it has id, review"),
         (tmp_path, other, f"^{tmp_path}: expected one file, got a folder, such"),
-        (tmp_path / "gone.csv", other, r"gone\.csv: does not exist$"),
+        (
+            tmp_path / "gone.csv",
+            other,
+            r"gone\.csv: expected one file, got a path that does not exist$",
+        ),
     ]
     check_refused(answer, cases)
     answer(file, other, "--text-column", "review")

@@ -23,6 +23,7 @@ test("an equation that is set on the page reads as its text does", () => {
     "no equation: it is given",
     "“(=” = 1 / (“) = ” + 2) = 3",
     "a = b = 1 / 3 ≈ 0.3333",
+    "score of “a ≈ b” = 1 / 3 ≈ 0.3333",
   ];
   for (let k = 0; k < 20; k += 1) {
     texts.push(...[...bench.explain(randomState(random)).values()].map(({ text }) => text));

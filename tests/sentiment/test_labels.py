@@ -189,7 +189,10 @@ def test_a_label_that_no_validation_review_has_is_said(tmp_path, capsys):
         (tmp_path / f"{split}.csv").write_text("\n".join(lines))
     line = ["--data", str(tmp_path), "--out", str(tmp_path / "run"), "--epochs", "1"]
     assert train.main([*line, "--model", "mean", "--bigram-buckets", "0"]) == 0
-    assert "no validation review has the label soup, so nothing is" in capsys.readouterr().err
+    assert (
+        "labels that no validation review has, so that none is measured: soup"
+        in capsys.readouterr().err
+    )
 
 
 GOOD = ["とても美味しい店でした", "また来ます", "最高の味"]

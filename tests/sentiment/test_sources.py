@@ -325,7 +325,7 @@ def test_faults_of_json_lines(tmp_path):
         ("[1]", f"{read} 0: expected an object with columns, got \\[1\\]$"),
         (
             '{"text": "a", "label": 1}\n{"text": "a"',
-            f"{read} 1: Expecting.* at character 13 of its line$",
+            f"{read} 1: Expecting.* at character 13 of the line$",
         ),
         (
             '{"text": "a", "label": 1}\n{"text": "b"}',

@@ -69,13 +69,14 @@
   }
 
   function typeset(text) {
-    const [subject, ...steps] = splitOutside(text.replace(" ≈ ", " = "), " = ");
+    const [exact, ...rounded] = splitOutside(text, " ≈ ");
+    const [subject, ...steps] = [...splitOutside(exact, " = "), ...rounded];
     if (steps.length === 0) return [text];
     let roles = [];
     const set = steps.map((step, i) => {
       if (i === steps.length - 1) {
         const [number] = RESULT.exec(step);
-        const sign = text.includes(" ≈ ") ? "≈ " : "= ";
+        const sign = rounded.length > 0 ? "≈ " : "= ";
         return [sign, { as: "result", parts: [number] }, step.slice(number.length)];
       }
       const factors = splitOutside(step, " · ");

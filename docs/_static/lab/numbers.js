@@ -20,7 +20,7 @@
       .replaceAll(/[\u200b\u2060\ufeff]/g, "")
       .replaceAll(/[\u2010-\u2015\u2212\ufe63\uff0d]/g, "-")
       .replaceAll(/(?<=\d)·(?=\d)/g, ".")
-      .replaceAll(/(?<=[\d.])\s?%/g, "e-2")
+      .replaceAll(/(?<=[\d.])(?<!e[+-]?\d+)\s*%/gi, "e-2")
       .replace(/^\s*Parameter containing:/, "")
       .replaceAll(KEYWORD, "")
       .trim();

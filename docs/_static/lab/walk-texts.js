@@ -57,12 +57,12 @@
       ],
       [
         "Does the key fit?",
-        `The {query} of ${asker} meets each {key}: multiply number by number, add, and divide by √2. The better the key fits, the higher is this scaled score.`,
+        `The {query} of ${asker} meets each {key}: multiply number by number, add, and divide by √2. The better the fit, the higher this scaled score.`,
         `${best}: (${products.join(" + ")}) / √2\u00a0≈\u00a0${number(s[j])}`,
       ],
       [
         "Scores become shares",
-        "The softmax raises e to each of these scores and divides by the sum, so that all shares are positive and add up to 100\u00a0%. Higher scores get much more.",
+        "The softmax raises e to each score and divides by the sum, so that all shares are positive and add up to 100\u00a0%. Higher scores get much more.",
         `${best}: e{power: ${number(s[j])}} / ${large(total)} ≈ {weight: ${most}}`,
       ],
       [
@@ -73,7 +73,7 @@
       [
         "All words ask at once",
         `Every word asks, one row each. This is an attention head; a large model has hundreds. ${asker} takes ${takes}. Press another row.`,
-        "{weight: shares} = softmax({query: Q} {key: Kᵀ} / √2), new words = {weight: shares} × {value: V}",
+        "{weight: shares} = softmax({query: Q} {key: Kᵀ} / √2); new words = {weight: shares} × {value: V}",
       ],
     ][step - 1];
     return { title, text: segmentsOf(text), sum: segmentsOf(sum) };

@@ -281,7 +281,7 @@
         if (field.value !== text) return false; // a later one is read
         const notes = [
           ["All unknown words share one vector, here", words.filter((word) => !ids.has(word))],
-          ["Read as two words", text.match(/\p{L}+['’]\p{L}+/gu)],
+          ["Read as several words", text.match(/\p{L}+(?:['’]\p{L}+)+/gu)],
           ["Left out", text.match(/[\p{N}\p{S}]+/gu)],
         ].flatMap(([what, found]) =>
           found?.length ? [`${what}: ${[...new Set(found)].map(quoted).join(", ")}.`] : [],

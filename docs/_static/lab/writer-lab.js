@@ -112,7 +112,7 @@
       const most = model.config.max_length;
       const notes = [
         ids.length > most &&
-          `The model reads ${most} tokens, ${START} included, and this text has ${ids.length}: it ends for the model with “${seen(ids[most - 1])}”, and the list says what follows there.`,
+          `The model reads ${most} tokens, ${START} included, and this text has ${ids.length}: what follows “${seen(ids[most - 1])}” is not read, and the list continues that token.`,
         ids.length === most &&
           `The text has ${most} tokens, as many as the model can read. Delete some, and it writes on.`,
         isEnded &&
