@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attention._checks import check_lengths, check_size
+from attention._checks import check_integers, check_lengths, check_size
 
 
 def causal_mask(
@@ -86,14 +86,14 @@ def _token_numbers(
     return key[m - n :, None], key
 
 
-def padding_mask(lengths: Tensor, n: int) -> Tensor:
+def padding_mask(lengths: Tensor, n: int | None = None) -> Tensor:
     r"""Make the padding mask, which keeps queries from attending to the padding after a sequence.
 
     .. math:: \mathrm{mask}_{b1j} = (j < \mathrm{lengths}_b)
 
     Args:
         lengths: How many of the ``n`` positions of each sequence hold a word.
-        n: The padded length.
+        n: The padded length; None means the longest of the lengths.
 
     Shape:
         - lengths: :math:`(...)`, integers from 0 to :math:`n`
@@ -110,6 +110,9 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
         <BLANKLINE>
                 [[1, 1, 1]]], dtype=torch.int32)
     """
+    if n is None:
+        check_integers("lengths", lengths)
+        n = max([0, *lengths.flatten().tolist()])
     lengths, n = check_lengths(lengths, n)
     return torch.arange(n, device=lengths.device) < lengths[..., None, None]  # (..., 1, n)
 

@@ -128,7 +128,7 @@ class KeyedPooling(Pooling):
         Lab 13 (Nowakowski, 2024).
     """
 
-    def __init__(self, embed_dim: int, *, key_dim: int) -> None:
+    def __init__(self, embed_dim: int, key_dim: int) -> None:
         super().__init__(embed_dim)
         self.key_dim = key_dim = check_size("key_dim", key_dim)
         self.W_key = nn.Linear(embed_dim, key_dim, bias=False)

@@ -126,8 +126,8 @@ class QKSelfAttention(OneHead):
     def __init__(
         self,
         embed_dim: int,
-        *,
         key_dim: int,
+        *,
         bias: bool = False,
         scale: float | None = None,
         dropout: float = 0.0,
@@ -171,8 +171,8 @@ class SelfAttention(QKSelfAttention):
     def __init__(
         self,
         embed_dim: int,
-        *,
         key_dim: int,
+        *,
         value_dim: int | None = None,
         bias: bool = False,
         scale: float | None = None,

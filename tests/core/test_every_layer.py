@@ -325,6 +325,7 @@ def test_a_size_may_be_any_integer(size):
     assert torch.equal(causal_mask(size), causal_mask(6))
     lengths = torch.tensor([6, 2])
     assert torch.equal(padding_mask(lengths, size), padding_mask(lengths, 6))
+    assert torch.equal(padding_mask(lengths), padding_mask(lengths, 6))  # the longest of them
     narrow = np.uint8(200)  # whose product with 4 is 32
     assert TransformerBlock(narrow, num_heads=2).feed_forward[0].out_features == 800
     assert MultiHeadAttention(6, 2, head_dim=narrow).W_query.out_features == 400

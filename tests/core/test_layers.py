@@ -41,7 +41,7 @@ def test_v1_starts_uniform_and_v2_as_linear_does():
 
 
 def test_causal_attention_is_causal_by_default():
-    layer, free = CausalSelfAttention(5, key_dim=3), SelfAttention(5, key_dim=3)
+    layer, free = CausalSelfAttention(5, 3), SelfAttention(5, key_dim=3)
     free.load_state_dict(layer.state_dict())
     x = torch.randn(2, 7, 5)
     torch.testing.assert_close(layer(x), free(x, causal_mask(7)))
