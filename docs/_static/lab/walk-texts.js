@@ -73,7 +73,7 @@
       [
         "All words ask at once",
         `Every word asks, one row each. This is an attention head; a large model has hundreds. ${asker} takes ${takes}. Press another row.`,
-        "{weight: shares} = softmax({query: Q} {key: Kᵀ} / √2); new words = {weight: shares} × {value: V}",
+        "{weight: shares} = softmax({query: Q}{key: Kᵀ}/√2); new words = {weight: shares} {value: V}",
       ],
     ][step - 1];
     return { title, text: segmentsOf(text), sum: segmentsOf(sum) };
