@@ -67,6 +67,7 @@ run_command(train.main)
 LIMITED = """
 import resource, sys
 size = int(sys.argv.pop(1))
+sys.dont_write_bytecode = True  # a file cut short would stay in the environment
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 from attention import train
 from attention._command import run_command
