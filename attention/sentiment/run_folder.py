@@ -114,8 +114,8 @@ def load_run(
 def read_fingerprints(folder: Path) -> dict[str, str]:
     """Read which reviews a run was trained and measured on, as the SHA-256 of each split."""
     content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    recorded: dict[str, str] = content.get("data", {})
-    return recorded
+    recorded = content.get("data")
+    return recorded if isinstance(recorded, dict) else {}
 
 
 def environment() -> dict[str, str]:

@@ -58,6 +58,14 @@ def test_validation_figures_are_those_of_training(finished, capsys):
     assert result == {name: line[name] for name in ("clean", "distractor")}
 
 
+def test_a_run_that_does_not_say_what_it_read_is_measured(finished, capsys, tmp_path):
+    """Whatever stands in its place, since a folder may come from anywhere."""
+    run = shutil.copytree(finished, tmp_path / "run")
+    config = json.loads((run / "config.json").read_text()) | {"data": 5}
+    (run / "config.json").write_text(json.dumps(config))
+    assert result_of(capsys, run)[1] == result_of(capsys, finished)[1]
+
+
 def test_the_names_of_columns_are_remembered(tmp_path, capsys):
     own = small_run.write_table(tmp_path / "own.jsonl", small_run.rows(60, 3, "review", "stars"))
     out = small_run.train(
