@@ -10,7 +10,7 @@ from attention._console import shown
 from attention._device import choose_device
 from attention._distributed import print_status
 from attention._precision import Precision, precision_note
-from attention.sentiment.batches import measured_examples
+from attention.sentiment.batches import SETS, measured_examples
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.confusion import in_words
 from attention.sentiment.evaluation import Measured, measure
@@ -110,13 +110,13 @@ def main(arguments: Sequence[str]) -> int:
     data = given.get("data", "")
     what = "file" if data not in SOURCES and Path(data).is_file() else given["split"]
     print(
-        f"{what:12}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}"
+        f"{what:16}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}"
     )
     for name, row in result.items():
         low, high = row["accuracy_interval"]
         interval = f"{low:.4f} to {high:.4f}"
         share = f"{row['accuracy']:10.4f}{interval:>20}{row['macro_f1']:10.4f}"
-        print(f"{name:12}{share}{row['loss']:8.4f}{row['n']:10,}")
+        print(f"{SETS[name]:16}{share}{row['loss']:8.4f}{row['n']:10,}")
     if len(labels := result["clean"]["labels"]) > 2:
         print("\n".join(in_words(result["clean"]["confusion"], [*labels])))
     print(json.dumps(result))

@@ -28,8 +28,7 @@ __all__ = ["main", "predict"]
 
 _PARAMETERS = (
     RUN,
-    # The review; - reads one per line from the standard input.
-    click.Argument(["text"], metavar="[TEXT]", required=False),
+    click.Argument(["text"], metavar="[TEXT]", nargs=-1),
     click.Option(
         ["--file"],
         type=click.Path(path_type=Path),
@@ -56,7 +55,7 @@ def _lines() -> Iterator[str]:
     if isinstance(sys.stdin, io.TextIOWrapper):  # in some locales Python lets any byte pass
         sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     try:
-        yield from sys.stdin or ()
+        yield from (line.rstrip("\n") for line in sys.stdin or ())
     except UnicodeDecodeError as error:
         raise ValueError(f"-: expected lines of UTF-8 on the standard input, got {error}") from None
 
@@ -79,18 +78,19 @@ def standalone_page(predictions: Iterable[Prediction]) -> str:
 
 def _check_line(given: dict[str, Any]) -> None:
     """Refuse a line that has neither text nor file, or both, or what the other one reads."""
-    has_file = "file" in given
-    if has_file == ("text" in given):
+    has_file, texts = "file" in given, given["text"]
+    if has_file == bool(texts) or len(texts) > 1:
         raise ValueError(
-            f"TEXT: expected a text or --file, got {'both' if has_file else 'neither'}"
+            "TEXT: expected one text in quotes, - for one per line of the standard input, or "
+            f"--file, got {'both' if has_file and texts else f'{len(texts)} texts'}"
         )
     for name in ("json", "html") if has_file else ("out", "text_column"):
         if given.get(name):
             option = name.replace("_", "-")
             raise ValueError(f"--{option}: expected {'TEXT' if has_file else '--file'} with it")
     if not has_file:
-        if not given["text"].strip():
-            raise ValueError(f"TEXT: expected a text, got {given['text']!r}")
+        if not texts[0].strip():
+            raise ValueError(f"TEXT: expected a text, got {texts[0]!r}")
         if (page := given.get("html")) and page.exists():
             raise ValueError(f"--html: {shown(page)} exists; name another file")
         return
@@ -125,13 +125,13 @@ def main(arguments: Sequence[str]) -> int:
         count = classify_file(classify, given["file"], given["out"], column)
         print_status(f"{shown(given['out'])}: {count:,} rows")
         return 0
-    texts = _lines() if given["text"] == "-" else [given["text"]]
+    is_piped = given["text"] == ("-",)
     # Colours are for a terminal only: a file or another program gets the plain words.
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     kept = []
-    for line, text in enumerate((each.rstrip("\n") for each in texts), 1):
+    for line, text in enumerate(_lines() if is_piped else given["text"], 1):
         prediction = predict(model, tokenizer, text, precision=precision)
-        where = f"line {line}" if given["text"] == "-" else "TEXT"
+        where = f"line {line}" if is_piped else "TEXT"
         if prediction["known"] == 0:
             print_status(
                 f"{where}: holds no word that the model knows; the answer ignores what it says"

@@ -172,7 +172,7 @@ class PretrainedEncoder(nn.Module):
         types = torch.zeros_like(ids) if token_types is None else token_types  # (B, n)
         x = self.word(ids) + self.position(self._positions(ids)) + self.token_type(types)
         mask = None if lengths is None else padding_mask(lengths, n)  # (B, 1, n)
-        encoded: Attended = self.encoder(self.norm(x), mask, need_weights=need_weights)
+        encoded: Attended = self.encoder(self.norm(x), attn_mask=mask, need_weights=need_weights)
         return encoded
 
     def _positions(self, ids: Tensor) -> Tensor:

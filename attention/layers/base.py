@@ -10,7 +10,7 @@ class AttentionLayer(nn.Module):
     """Be recognised as a layer that attends by itself: every such layer derives from this class.
 
     :func:`capture` finds a layer in a model by it, and relies on what ``need_weights`` returns.
-    Layers are called as ``layer(x, attn_mask, is_causal=…, need_weights=…)``.
+    Layers are called as ``layer(x, attn_mask=…, is_causal=…, need_weights=…)``.
 
     Args:
         x: The token vectors, :math:`(..., n, d)`.

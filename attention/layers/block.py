@@ -102,8 +102,8 @@ class TransformerBlock(nn.Module):
     def forward(
         self,
         x: Tensor,
-        attn_mask: Tensor | None = None,
         *,
+        attn_mask: Tensor | None = None,
         need_weights: bool = False,
         **options: Any,
     ) -> Attended:
@@ -113,7 +113,7 @@ class TransformerBlock(nn.Module):
         """
         check_tokens(x, self.embed_dim, self.norm1 if self.norm_first else None)
         before = self.norm1(x) if self.norm_first else x  # (..., n, d)
-        attended = self.attention(before, attn_mask, need_weights=need_weights, **options)
+        attended = self.attention(before, attn_mask=attn_mask, need_weights=need_weights, **options)
         context, weights = attended if need_weights else (attended, None)  # (..., n, d)
         x = x + self.dropout(context)  # (..., n, d)
         if self.norm_first:
@@ -219,8 +219,8 @@ class TransformerEncoder(nn.Module):
     def forward(
         self,
         x: Tensor,
-        attn_mask: Tensor | None = None,
         *,
+        attn_mask: Tensor | None = None,
         need_weights: bool = False,
         caches: Sequence[KVCache] | None = None,
         **options: Any,
@@ -240,7 +240,7 @@ class TransformerEncoder(nn.Module):
             each.check_room(x.shape[-2])
         collected = []
         for block, cache in zip(self.blocks, caches or count * [None], strict=True):
-            x = block(x, attn_mask, need_weights=need_weights, cache=cache, **options)
+            x = block(x, attn_mask=attn_mask, need_weights=need_weights, cache=cache, **options)
             if need_weights:
                 x, weights = x
                 collected.append(weights)

@@ -83,8 +83,8 @@ class LatentAttention(AttentionLayer):
     def forward(
         self,
         x: Tensor,
-        attn_mask: Tensor | None = None,
         *,
+        attn_mask: Tensor | None = None,
         is_causal: bool = False,
         need_weights: bool = False,
         absorbed: bool = False,

@@ -116,8 +116,8 @@ class MultiHeadAttention(AttentionLayer):
     def forward(
         self,
         x: Tensor,
-        attn_mask: Tensor | None = None,
         *,
+        attn_mask: Tensor | None = None,
         is_causal: bool = False,
         need_weights: bool = False,
         positions: Tensor | None = None,

@@ -19,7 +19,7 @@ class Pooling(AttentionLayer):
         self.embed_dim = check_size("embed_dim", embed_dim)
 
     def forward(
-        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
+        self, x: Tensor, *, attn_mask: Tensor | None = None, need_weights: bool = False
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.embed_dim, next(self.children(), None))
@@ -112,7 +112,7 @@ class KeyedPooling(Pooling):
 
     Args:
         embed_dim: Width ``d`` of a token vector.
-        key_dim: Width ``k`` of a key and of the query.
+        key_dim: Width ``k`` of a key and of the query; None means ``embed_dim``.
 
     Example:
         >>> from attention import EnergyPooling
@@ -128,9 +128,10 @@ class KeyedPooling(Pooling):
         Lab 13 (Nowakowski, 2024).
     """
 
-    def __init__(self, embed_dim: int, key_dim: int) -> None:
+    def __init__(self, embed_dim: int, key_dim: int | None = None) -> None:
         super().__init__(embed_dim)
-        self.key_dim = key_dim = check_size("key_dim", key_dim)
+        width = self.embed_dim if key_dim is None else key_dim
+        self.key_dim = key_dim = check_size("key_dim", width)
         self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
         # The range that nn.Linear(key_dim, 1) draws from, as in Lab 13.
         self.query = nn.Parameter(torch.empty(key_dim).uniform_(-1, 1) * key_dim**-0.5)

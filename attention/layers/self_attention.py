@@ -24,8 +24,8 @@ class OneHead(AttentionLayer):
     def forward(
         self,
         x: Tensor,
-        attn_mask: Tensor | None = None,
         *,
+        attn_mask: Tensor | None = None,
         is_causal: bool = False,
         need_weights: bool = False,
     ) -> Attended:
@@ -103,7 +103,7 @@ class QKSelfAttention(OneHead):
 
     Args:
         embed_dim: Width ``d`` of a token vector.
-        key_dim: Width ``k`` of queries and keys.
+        key_dim: Width ``k`` of queries and keys; None means ``embed_dim``.
         bias: Whether the projections add a bias.
         scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
         dropout: The probability, in [0, 1), of setting an attention weight to 0 in training.
@@ -126,7 +126,7 @@ class QKSelfAttention(OneHead):
     def __init__(
         self,
         embed_dim: int,
-        key_dim: int,
+        key_dim: int | None = None,
         *,
         bias: bool = False,
         scale: float | None = None,
@@ -134,7 +134,8 @@ class QKSelfAttention(OneHead):
     ) -> None:
         super().__init__()
         self.embed_dim = embed_dim = check_size("embed_dim", embed_dim)
-        self.key_dim = key_dim = check_size("key_dim", key_dim)
+        width = embed_dim if key_dim is None else key_dim
+        self.key_dim = key_dim = check_size("key_dim", width)
         self.scale = scale
         self.dropout = check_dropout("dropout", dropout)
         self.W_query = nn.Linear(embed_dim, key_dim, bias=bias)
@@ -171,7 +172,7 @@ class SelfAttention(QKSelfAttention):
     def __init__(
         self,
         embed_dim: int,
-        key_dim: int,
+        key_dim: int | None = None,
         *,
         value_dim: int | None = None,
         bias: bool = False,
@@ -237,10 +238,12 @@ class CausalSelfAttention(SelfAttention):
     def forward(
         self,
         x: Tensor,
-        attn_mask: Tensor | None = None,
         *,
+        attn_mask: Tensor | None = None,
         is_causal: bool = True,
         need_weights: bool = False,
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
-        return super().forward(x, attn_mask, is_causal=is_causal, need_weights=need_weights)
+        return super().forward(
+            x, attn_mask=attn_mask, is_causal=is_causal, need_weights=need_weights
+        )

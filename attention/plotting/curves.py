@@ -13,8 +13,8 @@ from attention.plotting.style import BLUE, GREEN, ORANGE, STYLE
 # Each line has a colour, a dash and a marker, so that nothing depends on the colour alone.
 _LINES = {
     "train": (BLUE, "--", "o", "training"),
-    "clean": (ORANGE, "-", "s", "validation, clean"),
-    "distractor": (GREEN, "-", "^", "validation, with distractor"),
+    "clean": (ORANGE, "-", "s", "validation, alone"),
+    "distractor": (GREEN, "-", "^", "validation, behind another"),
 }
 
 

@@ -216,6 +216,10 @@ def make_examples(
     return Examples(ids, labels, torch.cat(review), torch.cat(distractor))
 
 
+SETS = {"clean": "alone", "distractor": "behind another"}
+"""What a model is measured on, with the words that a command prints for it."""
+
+
 def measured_examples(
     tokenizer: Tokenizer, reviews: Reviews, *, distractors: bool = True
 ) -> dict[str, Examples]:

@@ -190,7 +190,9 @@ class SentimentClassifier(nn.Module):
         if not need_weights:
             return self.classify(self.features(ids, lengths))
         x, mask = self._read(ids, lengths)
-        context, weights = self.attention(x, mask, need_weights=True, **self._positions(x))
+        context, weights = self.attention(
+            x, attn_mask=mask, need_weights=True, **self._positions(x)
+        )
         if weights.dim() == x.dim() + 2:
             weights = weights.mean(dim=0)  # (B, h, n, n), over the layers
         if weights.dim() == x.dim() + 1:
@@ -203,7 +205,7 @@ class SentimentClassifier(nn.Module):
         Training does not change that of a frozen encoder.
         """
         x, mask = self._read(ids, lengths)  # (B, n, d), (B, 1, n)
-        return self._pool(self.attention(x, mask, **self._positions(x)), mask)
+        return self._pool(self.attention(x, attn_mask=mask, **self._positions(x)), mask)
 
     def classify(self, features: Tensor) -> Tensor:
         """Return the logits of each review, (B,) or (B, C), from what :meth:`features` returned."""
@@ -218,7 +220,7 @@ class SentimentClassifier(nn.Module):
         return {"positions": torch.arange(n, device=x.device).repeat(2)}  # (2n,)
 
     def _pool(self, context: Tensor, mask: Tensor) -> Tensor:
-        return context if self.average is None else self.average(context, mask)  # (B, v)
+        return context if self.average is None else self.average(context, attn_mask=mask)  # (B, v)
 
     def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the vectors of words and pairs, and the mask of those that may be attended to."""

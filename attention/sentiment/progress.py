@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from attention._distributed import on_all_processes, print_status
 from attention.sentiment import run_folder
+from attention.sentiment.batches import SETS
 from attention.sentiment.trainer import Metrics, Trainer
 
 SAVE_EVERY = 60.0
@@ -107,14 +108,13 @@ class Progress:
         metrics = trainer.state.metrics
         if trainer.rank == 0:
             line = metrics[-1]
-            accuracies = ", ".join(
-                f"{name} {line[name]['accuracy']:.4f}"
-                for name in ("train", "clean", "distractor")
-                if name in line
-            )
+            measured = [
+                f"{SETS[name]} {line[name]['accuracy']:.4f}" for name in SETS if name in line
+            ]
             self.bar.write(
-                f"epoch {line['epoch']}/{trainer.config.epochs}: loss {line['train']['loss']:.4f}; "
-                f"accuracy {accuracies}; {line['tokens_per_second']:,.0f} tokens/s; "
+                f"epoch {line['epoch']}/{trainer.config.epochs}: loss {line['train']['loss']:.4f}, "
+                f"accuracy {line['train']['accuracy']:.4f}; validation: {', '.join(measured)}; "
+                f"{line['tokens_per_second']:,.0f} tokens/s; "
                 f"about {self._seconds_left(trainer):.0f} s left",
                 file=sys.stderr,
             )

@@ -189,7 +189,7 @@ def two_targets_loss(layer, encode=vectors, start=1):
     previous = F.one_hot(ids[:, start - 1 : -1], 6).float()  # (64, 6 - start, 6)
     first = F.one_hot(ids[:, :1], 6).expand_as(previous)  # (64, 6 - start, 6)
     target = torch.cat([previous, first], dim=-1)  # (64, 6 - start, 12)
-    answer = layer(encode(ids), causal_mask(6))[:, start:, :12]  # (64, 6 - start, 12)
+    answer = layer(encode(ids), attn_mask=causal_mask(6))[:, start:, :12]  # (64, 6 - start, 12)
     return F.mse_loss(answer, target) / target.var()
 
 
@@ -232,7 +232,7 @@ print(f"variance missed by two heads: {missed[2]:.1%}")
 x = vectors(torch.rand(1000, 6).argsort(dim=-1))  # (1000, 6, 12)
 targets, parts = (x[:, :-1, :6], x[:, :1, :6].expand(-1, 5, -1)), {}
 for h, layer in layers.items():
-    answers = layer(x, causal_mask(6))[:, 1:].split(6, dim=-1)
+    answers = layer(x, attn_mask=causal_mask(6))[:, 1:].split(6, dim=-1)
     previous, first = (F.mse_loss(a, t) / t.var() for a, t in zip(answers, targets, strict=True))
     print(f"num_heads {h} misses {previous:5.1%} of the previous word, {first:.1%} of the first")
     parts[h] = previous.item(), first.item()
@@ -272,7 +272,7 @@ _, single = one_head(sentence, is_causal=True, need_weights=True)  # (1, 6, 12),
 context, weights = two_heads(
     sentence, is_causal=True, need_weights=True
 )  # (1, 6, 12), (1, 2, 6, 6)
-ours = layers[2](sentence, causal_mask(6))  # (1, 6, 12)
+ours = layers[2](sentence, attn_mask=causal_mask(6))  # (1, 6, 12)
 print(f"largest difference from the package's: {(ours - context).abs().max().item():.0e}")
 assert torch.allclose(ours, context, atol=1e-5)
 
@@ -470,7 +470,7 @@ causal, padding = causal_mask(6), padding_mask(torch.tensor([6, 4]), 6)  # (6, 6
 by_torch, _ = torchs(
     texts, texts, texts, key_padding_mask=~padding[:, 0], attn_mask=~causal
 )  # (2, 6, 12), (2, 6, 6)
-by_ours = layer(texts, causal & padding)  # (2, 6, 12)
+by_ours = layer(texts, attn_mask=causal & padding)  # (2, 6, 12)
 fused = two_heads(texts, padding, is_causal=True)  # (2, 6, 12), by torch's fused kernel
 print(f"ours against nn.MultiheadAttention: {(by_ours - by_torch).abs().max().item():.0e}")
 print(f"ours against the fused kernel:      {(by_ours - fused).abs().max().item():.0e}")

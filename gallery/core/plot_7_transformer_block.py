@@ -232,9 +232,9 @@ class TransformerBlock(nn.Module):
     def forward(self, x, attn_mask=None):
         """Return the tokens after the block."""
         if self.norm_first:
-            x = x + self.attention(self.norm1(x), attn_mask)  # (..., n, d)
+            x = x + self.attention(self.norm1(x), attn_mask=attn_mask)  # (..., n, d)
             return x + self.feed_forward(self.norm2(x))  # (..., n, d)
-        x = self.norm1(x + self.attention(x, attn_mask))  # (..., n, d)
+        x = self.norm1(x + self.attention(x, attn_mask=attn_mask))  # (..., n, d)
         return self.norm2(x + self.feed_forward(x))  # (..., n, d)
 
 
@@ -243,7 +243,7 @@ class TransformerBlock(nn.Module):
 
 d, h, k = 32, 2, 16
 block = TransformerBlock(d, h)
-print(*block(torch.randn(5, 7, d), causal_mask(7)).shape)
+print(*block(torch.randn(5, 7, d), attn_mask=causal_mask(7)).shape)
 for name, part in block.named_children():
     print(f"{name:12} {sum(p.numel() for p in part.parameters()):5} parameters")
 
@@ -279,10 +279,10 @@ for norm_first, name in ((True, "pre-norm "), (False, "post-norm")):
     for own, other in both:
         own.data.copy_(other)
     results, gradients = [], []
-    for block, block_mask in ((ours, mask), (packages, mask), (torchs, ~mask)):
+    for result in ours(x, attn_mask=mask), packages(x, attn_mask=mask), torchs(x, src_mask=~mask):
         x.grad = None
-        results.append(block(x, block_mask))
-        F.mse_loss(results[-1], target).backward()
+        results.append(result)
+        F.mse_loss(result, target).backward()
         gradients.append(x.grad)
     for result, gradient in zip(results, gradients, strict=True):
         assert torch.allclose(results[0], result, atol=1e-5)

@@ -210,7 +210,7 @@ class ReviewClassifier(nn.Module):
         x = self.embedding(ids)  # (..., n, d)
         x = x + sinusoidal_positions(*x.shape[-2:])  # (..., n, d)
         for block in self.blocks:
-            x = block(x, mask)  # (..., n, d)
+            x = block(x, attn_mask=mask)  # (..., n, d)
         is_word = mask.mT  # (..., n, 1)
         total = (self.norm(x) * is_word).sum(dim=-2)  # (..., d)
         mean = total / is_word.sum(dim=-2).clamp(min=1)  # (..., d)

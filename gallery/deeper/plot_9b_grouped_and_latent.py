@@ -228,7 +228,7 @@ print(torch.cat([both_sides, backwards], dim=1).int())
 
 windowed = MultiHeadAttention(d, h, num_kv_heads=h_kv, window=w).double().requires_grad_(False)
 windowed.load_state_dict(layer.state_dict())
-masked = layer(x, window_mask(n, w) & causal_mask(n))  # (B, n, d)
+masked = layer(x, attn_mask=window_mask(n, w) & causal_mask(n))  # (B, n, d)
 window_error = (windowed(x, is_causal=True) - masked).abs().max().item()
 print(f"window=3 against a mask: {window_error:.0e}")
 assert window_error < 1e-12

@@ -141,7 +141,7 @@ behind = (pairs + 100 * single) / (pairs.sum(dim=1, keepdim=True) + 100)  # (204
 
 def losses(model, ids, mask=None):
     """Compute the cross-entropy of every next token, in nats."""
-    hidden = model.encoder(model.embedding(ids), mask, is_causal=True)  # (..., n, d)
+    hidden = model.encoder(model.embedding(ids), attn_mask=mask, is_causal=True)  # (..., n, d)
     logits = hidden[..., :-1, :] @ model.embedding.weight.T  # (..., n - 1, vocabulary)
     return F.cross_entropy(logits.movedim(-1, 1), ids[..., 1:], reduction="none")
 

@@ -8,7 +8,7 @@ import torch
 from processes import read_metrics
 
 from attention import evaluate
-from attention.sentiment.batches import measured_examples
+from attention.sentiment.batches import SETS, measured_examples
 from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import load_reviews
@@ -36,7 +36,7 @@ def test_last_line_is_json_with_every_figure(finished, capsys):
         low, high = row["accuracy_interval"]
         assert low < row["accuracy"] < high or row["accuracy"] in (0, 1)
         assert row["loss_interval"][0] < row["loss"] < row["loss_interval"][1]
-        printed = next(line for line in table.splitlines() if line.startswith(name))
+        printed = next(line for line in table.splitlines() if line.startswith(SETS[name]))
         assert f"{row['accuracy']:.4f}" in printed
         assert f"{row['loss']:.4f}" in printed
         assert f"{low:.4f} to {high:.4f}" in printed

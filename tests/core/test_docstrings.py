@@ -3,8 +3,6 @@
 import doctest
 import importlib
 import pkgutil
-import re
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -40,13 +38,3 @@ def test_examples_need_nothing_but_torch_and_their_own_name(tmp_path, monkeypatc
                 plt.close("all")
     assert not output, "".join(output)
     assert attempted > 100
-
-
-def test_the_lines_in_the_readme_run_and_give_the_shapes_beside_them():
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len([line for line in code.splitlines() if line]) == 3
-    names: dict = {}
-    exec(code, names)
-    assert f"contexts of shape {tuple(names['context'].shape)} " in text
-    assert f"weights of two heads, {tuple(names['weights'].shape)}." in text

@@ -195,10 +195,10 @@ def test_context_weights_and_gradients_are_those_of_the_formula(case):
                 return layer_oracle.of_layer(layer, x, mask, **more)
 
             def spelled(mask=mask, more=options):
-                return layer(x, mask, need_weights=True, **more)
+                return layer(x, attn_mask=mask, need_weights=True, **more)
 
             def fused(mask=mask, more=options):
-                return layer(x, mask, **more), None
+                return layer(x, attn_mask=mask, **more), None
 
             upstream = torch.randn_like(exact()[0])
             right = results(exact, inputs, upstream)
@@ -230,7 +230,7 @@ def test_an_answer_is_the_same_alone_and_in_any_padded_batch(case):
             for row, text in zip(x, texts, strict=True):
                 row[: len(text)] = text
             x.requires_grad_()
-            context = layer(x, padding_mask(torch.tensor(lengths), width), **options)
+            context = layer(x, attn_mask=padding_mask(torch.tensor(lengths), width), **options)
             if case.pools:
                 torch.testing.assert_close(context, torch.stack(alone), rtol=1e-9, atol=1e-11)
                 continue
@@ -250,11 +250,13 @@ def test_every_dtype_keeps_its_own_and_comes_near(case):
         for mask in masks(case, 5, dtype).values():
             for need_weights in (False, True):
                 tokens = x.to(dtype).requires_grad_()
-                context = layer(tokens, mask, need_weights=need_weights)
+                context = layer(tokens, attn_mask=mask, need_weights=need_weights)
                 context, weights = context if need_weights else (context, None)
                 wide = mask.double() if mask is not None and mask.dtype == dtype else mask
                 limit = 1e-4 if dtype == torch.float32 else 0.2
-                torch.testing.assert_close(context.double(), exact(x, wide), rtol=limit, atol=limit)
+                torch.testing.assert_close(
+                    context.double(), exact(x, attn_mask=wide), rtol=limit, atol=limit
+                )
                 assert context.dtype == dtype
                 assert weights is None or weights.dtype == dtype
                 # Anomaly mode looks at each step, also at one that is zeroed later. It is slow.
@@ -269,10 +271,10 @@ def test_autocast(case):
     layer, x = case.build(torch.float32), torch.randn(2, 5, D, requires_grad=True)
     for dtype in (torch.bfloat16, torch.float16):
         for mask in masks(case, 5, torch.float32).values():
-            right = layer(x, mask)
+            right = layer(x, attn_mask=mask)
             for need_weights in (False, True):
                 with torch.autocast("cpu", dtype=dtype):
-                    context = layer(x, mask, need_weights=need_weights)
+                    context = layer(x, attn_mask=mask, need_weights=need_weights)
                 context = context[0] if need_weights else context
                 torch.testing.assert_close(context.float(), right, rtol=0.2, atol=0.2)
                 context.float().sum().backward()
@@ -307,7 +309,7 @@ def test_exports_for_texts_of_any_number_and_length():
 
         def forward(self, x, lengths):
             mask = padding_mask(lengths, x.shape[-2])
-            return self.layer(x, mask, need_weights=True, is_causal=True)
+            return self.layer(x, attn_mask=mask, need_weights=True, is_causal=True)
 
     batch, n = torch.export.Dim("batch", min=2), torch.export.Dim("n", min=2, max=99)
     example = torch.randn(2, 5, D), torch.tensor([5, 3])
@@ -369,10 +371,12 @@ def test_a_cache_changes_nothing(case):
             caches = [KVCache(n) for _ in blocks]
             with_cache = {"caches": caches} if "caches" in case.takes else {"cache": caches[0]}
             with torch.no_grad():
-                whole, whole_weights = layer(x, mask, need_weights=True, **options)
+                whole, whole_weights = layer(x, attn_mask=mask, need_weights=True, **options)
                 for i, (start, end) in enumerate(((0, 3), (3, 4), (4, 5), (5, n))):
                     seen = None if mask is None else mask[..., :end]
-                    piece = functools.partial(layer, x[:, start:end], seen, **options, **with_cache)
+                    piece = functools.partial(
+                        layer, x[:, start:end], attn_mask=seen, **options, **with_cache
+                    )
                     if i % 2:
                         context = piece()
                     else:
@@ -394,7 +398,7 @@ def test_masks_broadcast_to_the_scores(case):
         added = torch.randn(shape, dtype=torch.float64).masked_fill(~allowed, -math.inf)
         for mask, need_weights in itertools.product((allowed, added), (False, True)):
             context, right = (
-                layer(x, each, need_weights=need_weights)
+                layer(x, attn_mask=each, need_weights=need_weights)
                 for each in (mask, mask.expand(2, 3, rows, n))
             )
             torch.testing.assert_close(context, right, msg=lambda s, n=shape: f"{n}: {s}")
@@ -424,14 +428,14 @@ def test_very_unlikely_is_not_forbidden(case):
         # Where all keys are as unlikely, their scores are lost in rounding and the weights equal.
         options = case.causal(False)
         lost = torch.full((rows, 7), -1e9)
-        equal = layer(tokens, lost, need_weights=True, **options)[1]
+        equal = layer(tokens, attn_mask=lost, need_weights=True, **options)[1]
         torch.testing.assert_close(equal, torch.full_like(equal, 1 / 7), rtol=0.01, atol=0)
-        assert layer(tokens, lost, **options).any(), dtype
+        assert layer(tokens, attn_mask=lost, **options).any(), dtype
         # Where other keys are likely, it is as if they were alone.
         lost[:, :2] = 0
         for need_weights in (False, True):
             context, alone = (
-                layer(tokens, mask, need_weights=need_weights, **options)
+                layer(tokens, attn_mask=mask, need_weights=need_weights, **options)
                 for mask in (lost, lost == 0)
             )
             torch.testing.assert_close(context, alone, rtol=0.02, atol=0.02)
@@ -447,7 +451,7 @@ def test_compiles_into_one_graph(case):
     for n, length in ((5, None), (7, 4)):
         x = torch.randn(2, n, D, requires_grad=True)
         mask = None if length is None else padding_mask(torch.tensor([length, 0]), n)
-        plain, fast = (each(x, mask, need_weights=True) for each in (layer, compiled))
+        plain, fast = (each(x, attn_mask=mask, need_weights=True) for each in (layer, compiled))
         torch.testing.assert_close(fast, plain)
         grads = [torch.autograd.grad(context.sum(), x)[0] for context, _ in (plain, fast)]
         torch.testing.assert_close(*grads)
@@ -472,7 +476,7 @@ def test_dropout_acts_in_training_alone(case):
     for need_weights in (False, True):
 
         def context(layer, w=need_weights):
-            result = layer.train()(x, mask, need_weights=w)
+            result = layer.train()(x, attn_mask=mask, need_weights=w)
             return result[0] if w else result
 
         torch.manual_seed(3)
@@ -480,7 +484,7 @@ def test_dropout_acts_in_training_alone(case):
         torch.manual_seed(3)
         assert torch.equal(context(layer), first)
         assert not torch.allclose(first, other, atol=1e-3)
-        assert torch.equal(layer.eval()(x, mask), whole.eval()(x, mask))
+        assert torch.equal(layer.eval()(x, attn_mask=mask), whole.eval()(x, attn_mask=mask))
 
 
 TOKENS = (
@@ -515,7 +519,16 @@ def test_wrong_tokens_and_masks_are_refused(case):
     for mask, error, words in wrong_masks:
         for need_weights in (False, True):
             x = torch.zeros(2, 5, D)
-            check_message(error, "attn_mask", words, layer, x, mask, need_weights=need_weights)
+            check_message(
+                error, "attn_mask", words, layer, x, attn_mask=mask, need_weights=need_weights
+            )
+
+
+@every_layer
+def test_other_tokens_to_attend_to_are_not_taken_for_a_mask(case):
+    x = torch.zeros(2, D, D)
+    with pytest.raises(TypeError, match="positional"):
+        case.build(torch.float32)(x, x)  # in their place there is a mask that would fit
 
 
 def check_message(error, argument, words, call, *arguments, **options):

@@ -18,6 +18,7 @@ from attention import (
     LatentAttention,
     MeanPooling,
     MultiHeadAttention,
+    QKSelfAttention,
     SelfAttention,
     SelfAttentionV1,
     SelfAttentionV2,
@@ -44,7 +45,7 @@ def test_causal_attention_is_causal_by_default():
     layer, free = CausalSelfAttention(5, 3), SelfAttention(5, key_dim=3)
     free.load_state_dict(layer.state_dict())
     x = torch.randn(2, 7, 5)
-    torch.testing.assert_close(layer(x), free(x, causal_mask(7)))
+    torch.testing.assert_close(layer(x), free(x, attn_mask=causal_mask(7)))
     torch.testing.assert_close(layer(x, is_causal=False), free(x))
 
 
@@ -72,12 +73,17 @@ def test_masks_of_the_last_tokens_are_the_last_rows(n, past, window):
     assert causal_mask(n, m, device="meta").is_meta
 
 
+def test_keys_are_as_wide_as_the_tokens_unless_told_otherwise():
+    for kind in KeyedPooling, QKSelfAttention, SelfAttention, CausalSelfAttention:
+        assert kind(10).key_dim == 10
+
+
 def test_a_mask_and_causality_together_may_forbid_every_key():
     layer, x = MultiHeadAttention(10, 5, bias=True), torch.randn(7, 10)
     later = ~causal_mask(7)  # allows just what causality forbids
-    assert not layer(x, later, is_causal=True).any()
-    assert not layer(x, later)[6].any()
-    assert layer(x, later)[:6].any(-1).all()
+    assert not layer(x, attn_mask=later, is_causal=True).any()
+    assert not layer(x, attn_mask=later)[6].any()
+    assert layer(x, attn_mask=later)[:6].any(-1).all()
 
 
 @for_each(attend=(scaled_dot_product_attention, fused_attention))
@@ -120,9 +126,9 @@ def test_the_absorbed_form_is_the_other_in_value_and_gradient(rotary_dim, is_cau
     x = torch.randn(5, 7, 8, dtype=torch.float64, requires_grad=True)
     mask = padding_mask(torch.tensor([7, 5, 3, 1, 0]), 7)
     options = {"is_causal": is_causal, "need_weights": True}
-    trained, absorbed = (layer(x, mask, absorbed=a, **options) for a in (False, True))
+    trained, absorbed = (layer(x, attn_mask=mask, absorbed=a, **options) for a in (False, True))
     torch.testing.assert_close(absorbed, trained, rtol=0, atol=1e-12)
-    fused = layer(x, mask, absorbed=True, is_causal=is_causal)
+    fused = layer(x, attn_mask=mask, absorbed=True, is_causal=is_causal)
     torch.testing.assert_close(fused, trained[0], rtol=0, atol=1e-12)
     upstream, inputs = torch.randn_like(fused), [x, *layer.parameters()]
     right = torch.autograd.grad(trained[0], inputs, upstream)

@@ -101,7 +101,7 @@ def test_its_code_computes_what_the_package_computes():
     names["mask"] = names["mask"][:, None]  # (B, 1, n, m)
     exec(formula.partition("\n")[2], names)
     exec(join, names)
-    assert torch.allclose(names["context"], layer(x, names["mask"][:, 0]), atol=1e-6)
+    assert torch.allclose(names["context"], layer(x, attn_mask=names["mask"][:, 0]), atol=1e-6)
 
     ours = TransformerBlock(d, h).requires_grad_(False)
     names |= {"attention": ours.attention, "norm_1": ours.norm1, "norm_2": ours.norm2}

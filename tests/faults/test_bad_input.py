@@ -121,9 +121,10 @@ BAD = {
         "no run to predict with": (["predict", "nowhere", "good"], ["nowhere", "holds no run"]),
         "nothing to predict": (
             ["predict", "run"],
-            ["TEXT: expected a text or --file, got neither"],
+            ["TEXT: expected one text in quotes, - for", "or --file, got 0 texts"],
         ),
-        "a text and a file": ([*PREDICT, "--file", "x.csv"], ["text or --file, got both"]),
+        "two texts": ([*PREDICT, "bad soup"], ["in quotes", "got 2 texts"]),
+        "a text and a file": ([*PREDICT, "--file", "x.csv"], ["or --file, got both"]),
         "a file without a place": (
             ["predict", "run", "--file", "reviews/train.csv"],
             ["--out: expected a file to write, got none"],

@@ -78,7 +78,7 @@ def test_metrics_and_curves(tmp_path):
     assert read_metrics(tmp_path) == rows
     drawn = ElementTree.parse(tmp_path / "curves.svg").getroot()
     assert drawn.tag.endswith("svg")
-    assert "validation, clean 0.50 and 50.0%" in drawn[0].text  # the title
+    assert "validation, alone 0.50 and 50.0%" in drawn[0].text  # the title
     drawn = ElementTree.parse(tmp_path / "confusion.svg").getroot()
     expected = "Confusion matrix: of tea 75%, of coffee 0% are answered rightly."
     assert drawn[0].text == expected

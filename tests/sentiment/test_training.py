@@ -260,10 +260,11 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
     assert saved == [(0, 3), (0, 6), (0, 9), (1, 0), (1, 3), (1, 6), (1, 9), (2, 0)]
     errors = capsys.readouterr().err
     for line in read_metrics(tmp_path / "run"):
-        accuracies = (f"{k} {line[k]['accuracy']:.4f}" for k in ("train", "clean", "distractor"))
+        measured = (line[name]["accuracy"] for name in ("train", "clean", "distractor"))
         expected.append(
-            f"epoch {line['epoch']}/2: loss {line['train']['loss']:.4f}; "
-            f"accuracy {', '.join(accuracies)}; {line['tokens_per_second']:,.0f} tokens/s; "
+            f"epoch {line['epoch']}/2: loss {line['train']['loss']:.4f}, "
+            "accuracy {:.4f}; validation: alone {:.4f}, behind another {:.4f}; ".format(*measured)
+            + f"{line['tokens_per_second']:,.0f} tokens/s; "
             f"about {250 * (2 - line['epoch'])} s left"
         )
     assert len(expected) == 8

@@ -145,7 +145,7 @@ class VariantAttention(nn.Module):
             return before
         return self.attend(tensors | {"value": unit}, options)
 
-    def forward(self, x: Tensor, attn_mask: None = None, **options: Any) -> Tensor:
+    def forward(self, x: Tensor, *, attn_mask: None = None, **options: Any) -> Tensor:
         """Return the context of each token, (..., n, d); always causal."""
         heads = self.attend(*self.inputs(x))  # (..., h, n, k)
         context: Tensor = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
