@@ -127,6 +127,12 @@ def bundle(page: str, kind: str) -> str:
     return f"lab/all-of-{page.rpartition('/')[2]}.{kind}"
 
 
+def as_sent(path: Path) -> str:
+    """Leave out of a script or style sheet what only who reads it needs."""
+    text = path.read_text(encoding="utf-8")
+    return jsmin(text) if path.suffix == ".js" else re.sub(r"(?s)/\*.*?\*/\n?", "", text)
+
+
 def write_bundles(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Join the scripts and the styles of each page, and return the pages where these changed.
 
@@ -138,10 +144,7 @@ def write_bundles(app: Sphinx, env: BuildEnvironment) -> list[str]:
     for kind, pages in (("js", SCRIPTS), ("css", STYLES)):
         for page, names in pages.items():
             file = Path(app.outdir, "_static", bundle(page, kind))
-            parts = [(SOURCES / f"{name}.{kind}").read_text(encoding="utf-8") for name in names]
-            joined = "\n".join(parts)
-            if kind == "js":
-                joined = jsmin(joined)  # without what only who reads it needs
+            joined = "\n".join(as_sent(SOURCES / f"{name}.{kind}") for name in names)
             if not file.exists() or file.read_text(encoding="utf-8") != joined:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(joined, encoding="utf-8")
