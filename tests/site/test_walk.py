@@ -408,6 +408,7 @@ def test_an_address_that_holds_no_state_leaves_the_walk_as_it_is(walk):
             page.evaluate(go, broken)
         come_to_rest(page)
         assert (step(page), shown_words(page)) == (1, FIRST.split()), broken
+        expect(page.locator(".walk-told")).to_have_text("That link can’t be read.")
     page.evaluate(go, "2.0.a-film")
     expect(page.get_by_test_id("walk-step")).to_have_attribute("data-value", "2")
 
