@@ -471,7 +471,7 @@ by_torch, _ = torchs(
     texts, texts, texts, key_padding_mask=~padding[:, 0], attn_mask=~causal
 )  # (2, 6, 12), (2, 6, 6)
 by_ours = layer(texts, attn_mask=causal & padding)  # (2, 6, 12)
-fused = two_heads(texts, padding, is_causal=True)  # (2, 6, 12), by torch's fused kernel
+fused = two_heads(texts, attn_mask=padding, is_causal=True)  # (2, 6, 12), by torch's fused kernel
 print(f"ours against nn.MultiheadAttention: {(by_ours - by_torch).abs().max().item():.0e}")
 print(f"ours against the fused kernel:      {(by_ours - fused).abs().max().item():.0e}")
 assert torch.allclose(by_ours, by_torch, atol=1e-5)

@@ -376,7 +376,7 @@ def embed(ids, silent=(), hidden=()):
         block.attention.W_value.register_forward_hook(lambda *call: call[2] * loud)
         for block in encoder.encoder.blocks
     ]
-    states = encoder.encoder(next(layers(ids))[1], seen)  # (len(ids), N, 384)
+    states = encoder.encoder(next(layers(ids))[1], attn_mask=seen)  # (len(ids), N, 384)
     for hook in hooks:
         hook.remove()
     return F.normalize(states.mean(dim=1), dim=-1)

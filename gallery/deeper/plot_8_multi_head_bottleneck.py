@@ -263,7 +263,7 @@ def loss(layer, x, answers):
     """Return the mean squared error of the answers, read from the first coordinate."""
     m = answers.shape[1]
     keys_only = torch.arange(m + 2) >= m  # (m + 2,)
-    return (layer(x, keys_only)[:, :m, :1] - answers).square().mean()
+    return (layer(x, attn_mask=keys_only)[:, :m, :1] - answers).square().mean()
 
 
 def train(h, k, steps, seed=0):

@@ -500,7 +500,7 @@ for m in range(6, 14):
     n = new.shape[-1]
     is_word = ~padding_mask(6 - lengths, m)  # (2, 1, m), False where the text has not begun
     logits = to_logits(
-        encoder(embedding(new), is_word, is_causal=True, caches=caches)
+        encoder(embedding(new), attn_mask=is_word, is_causal=True, caches=caches)
     )  # (2, n, vocabulary)
     new = logits[:, -1:].argmax(dim=-1)  # (2, 1)
     ids = torch.cat([ids, new], dim=1)  # (2, m + 1)

@@ -126,7 +126,7 @@ def check(
                 found = weights.diagonal(dim1=-2, dim2=-1).mean()
                 measured.append([scores.std(), cosine, found])
         x, target = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
-        loss = (layer(x, holds)[:, :m, ADDRESS:] - target).square().mean()
+        loss = (layer(x, attn_mask=holds)[:, :m, ADDRESS:] - target).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -427,7 +427,7 @@ for name, kind in LAYERS.items():
         with torch.no_grad():
             layer.W_query.weight *= factor
             layer.W_key.weight *= factor
-            attended = layer(texts.double(), holds, need_weights=True)
+            attended = layer(texts.double(), attn_mask=holds, need_weights=True)
         weights = attended[1]  # (16, 32, 32)
         gaps[name, factor] = largest_gap(weights)
         print(f"{name:8} {factor:6} {gaps[name, factor]:20.4f} {entropy_of(weights[:, :m]):10.4f}")
@@ -481,7 +481,9 @@ def follow(name, rate, seed, value_rate=None):
     history = []
     for _ in range(STEPS):
         x, target = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
-        context, weights = layer(x, holds, need_weights=True)  # (16, 2 * m, 8), (16, 2 * m, 2 * m)
+        context, weights = layer(
+            x, attn_mask=holds, need_weights=True
+        )  # (16, 2 * m, 8), (16, 2 * m, 2 * m)
         loss = (context[:, :m] - target).square().mean()
         optimizer.zero_grad()
         loss.backward()

@@ -57,7 +57,7 @@ def loss(layer: MultiHeadAttention, x: Tensor, answers: Tensor) -> Tensor:
     """Return the mean squared error of the answers, which the first coordinates hold."""
     m, comparisons = answers.shape[1:]
     keys = torch.arange(m + 2) >= m  # (m + 2,), a query attends to both keys, and to nothing else
-    context: Tensor = layer(x, keys)  # (B, m + 2, d)
+    context: Tensor = layer(x, attn_mask=keys)  # (B, m + 2, d)
     return (context[:, :m, :comparisons] - answers).square().mean()
 
 
