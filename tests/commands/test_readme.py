@@ -26,4 +26,5 @@ def test_its_commands_and_its_python_run_one_after_the_other(tmp_path, monkeypat
         exec(code, names)
     assert f"# {tuple(names['context'].shape)}, {tuple(names['weights'].shape)}\n" in TEXT
     assert names["answer"]["label"] in names["classify"].labels
+    assert len(names["explained"]["words"]) == len(names["explained"]["contributions"]) > 0
     assert len(lines) == 4
