@@ -150,7 +150,8 @@ def main(arguments: Sequence[str]) -> int:
         else:
             print(f"{prediction['label']} ({prediction['probability']:.1%})")
             tokens, weights = prediction["tokens"], prediction["weights"]
-            print(words_as_ansi(tokens, weights) if coloured else " ".join(tokens), flush=True)
+            words = words_as_ansi(tokens, weights) if coloured else " ".join(tokens)
+            print(f"read as: {words}", flush=True)
     if page:
         write_text(page, standalone_page(kept))
     return 0

@@ -116,7 +116,8 @@ def main(arguments: Sequence[str]) -> int:
             f"no validation review was rightly answered {', '.join(map(shown, never[:9]))}; "
             "a larger --min-steps or --lr may help"
         )
-    print_status(f"finished; the model is in {shown(str(config.out))}")
+    run = shown(str(config.out))
+    print_status(f"finished; the model is in {run}; python -m attention.predict {run} TEXT uses it")
     return 0
 
 

@@ -48,6 +48,7 @@ def test_text_has_label_probability_and_words_coloured_for_a_terminal(
         monkeypatch.setattr("sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal)
         printed = output_of(capsys, finished, "good soup").splitlines()
         assert printed[0] == f"{prediction['label']} ({prediction['probability']:.1%})"
+        assert printed[1].startswith("read as: ")
         assert words in printed[1]
         assert ("\033" in printed[1]) == (is_terminal and not no_color)
 

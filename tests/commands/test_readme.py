@@ -4,10 +4,10 @@ import re
 import shlex
 from pathlib import Path
 
-from attention import predict, train
+from attention import evaluate, predict, train
 
 TEXT = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-COMMANDS = {"train": train.main, "predict": predict.main}
+COMMANDS = {"train": train.main, "evaluate": evaluate.main, "predict": predict.main}
 QUICK = shlex.split("--limit 40 --epochs 1 --min-steps 1 --embed-dim 2 --bigram-buckets 0")
 
 
@@ -27,4 +27,4 @@ def test_its_commands_and_its_python_run_one_after_the_other(tmp_path, monkeypat
     assert f"# {tuple(names['context'].shape)}, {tuple(names['weights'].shape)}\n" in TEXT
     assert names["answer"]["label"] in names["classify"].labels
     assert len(names["explained"]["words"]) == len(names["explained"]["contributions"]) > 0
-    assert len(lines) == 4
+    assert len(lines) == 5
