@@ -176,10 +176,13 @@ class Trainer:
             else torch.optim.Adam(trained, config.lr, fused=True)
         )
         self.lengths = examples.lengths(model.config.reading)  # (E,)
-        batches = -(-len(examples) // config.batch_size)
-        passes = -(-config.min_steps // max(config.epochs * batches, 1))  # in each epoch
+        # A step reads each example of a small set about once.
+        count = max(len(examples), 1)
+        self.batch_size = min(config.batch_size, count)
+        steps = -(-config.min_steps // config.epochs)  # of an epoch at least
+        passes = (steps - 1) * self.batch_size // count + 1
         self.lengths = self.lengths.repeat(passes)  # (passes · E,)
-        self.batches_per_epoch = -(-len(self.lengths) // config.batch_size)
+        self.batches_per_epoch = -(-len(self.lengths) // self.batch_size)
         # Counted on the device of the loss, so that the first bad step is known later.
         self.bad_steps = torch.zeros((), dtype=torch.int64, device=self.device)
         self.checks_each_step = self.device.type == "cpu" and self.world_size == 1
@@ -259,7 +262,7 @@ class Trainer:
         """Cut the rest of the epoch: this process's share of each batch, and the batch's size."""
         started = time.perf_counter()
         plan = plan_batches(
-            self.lengths, self.config.batch_size, seed=self.config.seed, epoch=self.state.epoch
+            self.lengths, self.batch_size, seed=self.config.seed, epoch=self.state.epoch
         )
         for rows in plan[self.state.batch :]:
             share = rows[self.rank :: self.world_size] % len(self.examples)  # (B / world_size,)

@@ -97,12 +97,13 @@ def copy(own: nn.Module, packages: nn.Module) -> None:
             theirs.copy_(mine.normal_(std=0.5))
 
 
-def assert_same(own, packages, *inputs) -> None:
+def assert_same(own, packages, *inputs, **masks) -> None:
     """Compare two functions or layers, and the gradients of inputs and parameters."""
-    leaves = [x.requires_grad_() for x in inputs if x is not None and x.is_floating_point()]
+    given = [x for x in (*inputs, *masks.values()) if x is not None and x.is_floating_point()]
+    leaves = [x.requires_grad_() for x in given]
     results, made_of = [], []
     for each in (own, packages):
-        result = each(*inputs)
+        result = each(*inputs, **masks)
         results.append(result if isinstance(result, tuple) else (result,))
         made_of.append([*leaves, *(each.parameters() if isinstance(each, nn.Module) else ())])
     for mine, theirs in zip(*results, strict=True):
@@ -146,7 +147,7 @@ def test_a_layer_is_the_packages(scratch, case):
     # What a bias says of a query without keys is the package's own.
     masks = allowed()[: 3 if options.get("bias", "norm_first" in options) else None]
     for mask in masks:
-        assert_same(own, packages, torch.randn(3, 6, d), mask)
+        assert_same(own, packages, torch.randn(3, 6, d), attn_mask=mask)
 
 
 class OfMask(nn.Module):

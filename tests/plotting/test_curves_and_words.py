@@ -28,7 +28,7 @@ def test_curves_show_and_name_every_measurement_and_change_no_setting(names):
         figure = training_curves(metrics)
         assert dict(mpl.rcParams) == settings
     top, bottom = figure.axes
-    labels = ["training", "validation, clean", "validation, with distractor"][: len(names)]
+    labels = ["training", "validation, alone", "validation, behind another"][: len(names)]
     for panel, measure in zip(figure.axes, ("loss", "accuracy"), strict=True):
         assert [drawn.get_label() for drawn in panel.lines] == labels
         for drawn, name in zip(panel.lines, names, strict=True):

@@ -315,4 +315,15 @@ def test_a_small_set_is_read_as_often_as_the_steps_need(monkeypatch):
     assert finished.batches_per_epoch == 21
     assert Counter(read) == dict.fromkeys(range(34), 9)
     assert [line["train"]["n"] for line in finished.state.metrics] == [3 * 34] * 3
-    assert Trainer(build(), examples(), {}, CONFIG.replace(min_steps=21)).batches_per_epoch == 7
+
+
+@pytest.mark.parametrize("batch_size", [5, 30, 1_000])  # 34 examples
+@pytest.mark.parametrize("min_steps", [1, 21, 60])
+def test_a_run_takes_at_least_its_steps_and_no_pass_too_many(batch_size, min_steps):
+    config = CONFIG.replace(batch_size=batch_size, min_steps=min_steps)
+    trainer = Trainer(build(config), examples(), {}, config)
+    steps = trainer.batches_per_epoch * config.epochs
+    fewer = -(-(len(trainer.lengths) - 34) // trainer.batch_size) * config.epochs
+    assert steps >= min_steps > fewer
+    trainer.run()
+    assert trainer.batches_done == steps
