@@ -150,8 +150,8 @@ def main(arguments: Sequence[str]) -> int:
         else:
             print(f"{prediction['label']} ({prediction['probability']:.1%})")
             tokens, weights = prediction["tokens"], prediction["weights"]
-            words = words_as_ansi(tokens, weights) if coloured else " ".join(tokens)
-            print(f"read as: {words}", flush=True)
+            tinted = words_as_ansi(tokens, weights) if coloured else " ".join(tokens)
+            print(f"read as: {tinted}", flush=True)
     if page:
         write_text(page, standalone_page(kept))
     return 0
